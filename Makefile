@@ -1,0 +1,19 @@
+.DEFAULT_GOAL := help
+.PHONY: demo test lint bench help
+
+demo: ## Plan one example job of each system
+	@cargo xtask setup demo
+
+test: ## Install what the tests need and run them all
+	@cargo xtask setup test && cargo test --workspace --quiet
+
+lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+
+bench: ## Measure, and print tables
+	@cargo xtask setup bench && cargo bench --workspace
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10

@@ -1,0 +1,1 @@
+//! The rank transport: how mpirun reaches the other hosts of a job.

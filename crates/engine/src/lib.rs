@@ -1,0 +1,1 @@
+//! What every engine offers, and the loop that drives it.

@@ -1,0 +1,1 @@
+//! The neutral job: groups of members, what each runs, and the rules of its life.

@@ -1,0 +1,1 @@
+//! Decides: from a job to hosts, ranks, files and commands, and from what is seen to what is wanted.

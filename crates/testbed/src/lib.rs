@@ -1,0 +1,1 @@
+//! Real MPIs and isolated hosts for tests and benchmarks.

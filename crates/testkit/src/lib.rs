@@ -1,0 +1,1 @@
+//! Builders, a fake engine with faults, and a fixture walker.
