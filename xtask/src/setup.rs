@@ -1,4 +1,4 @@
-//! Installs the Debian packages that a Make target needs and the machine lacks.
+//! Installs what a Make target needs and the machine lacks: Debian packages, and MPIs that Debian does not carry.
 
 use std::process::Command;
 
@@ -7,7 +7,12 @@ use anyhow::{Context, bail};
 /// What each Make target needs beyond Rust: a program or file that shows a package is there, and the package.
 const NEEDS: &[(For, &str, &str)] = &[
     (For::Demo, "/usr/bin/mpirun", "openmpi-bin"),
-    (For::Test, "/usr/bin/mpicc", "libopenmpi-dev"),
+    (For::Test, "/usr/bin/cc", "gcc"),
+    (For::Test, "/usr/include/stdio.h", "libc6-dev"),
+    (For::Test, "/usr/bin/mpicc.openmpi", "libopenmpi-dev"),
+    (For::Test, "/usr/bin/ip", "iproute2"),
+    (For::Bench, "/usr/sbin/sshd", "openssh-server"),
+    (For::Bench, "/usr/bin/ssh", "openssh-client"),
 ];
 
 #[derive(clap::Args)]
@@ -26,13 +31,25 @@ enum For {
 
 #[expect(clippy::print_stderr, reason = "set-up tells what it installs")]
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let missing: Vec<&str> = NEEDS
+    install_packages(args.purpose)?;
+    if args.purpose >= For::Test {
+        unisono_testbed::mpi::install_all(|what| eprintln!("{what}"))?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "set-up tells what it installs")]
+fn install_packages(purpose: For) -> anyhow::Result<()> {
+    let mut missing: Vec<&str> = NEEDS
         .iter()
-        .filter(|(purpose, evidence, _)| {
-            *purpose <= args.purpose && !std::path::Path::new(evidence).exists()
+        .filter(|(needed_for, evidence, _)| {
+            *needed_for <= purpose && !std::path::Path::new(evidence).exists()
         })
         .map(|(_, _, package)| *package)
         .collect();
+    if purpose >= For::Test && unisono_testbed::mpi::python().is_none() {
+        missing.push("python3-venv");
+    }
     if missing.is_empty() {
         return Ok(());
     }
