@@ -11,8 +11,8 @@ const NEEDS: &[(For, &str, &str)] = &[
     (For::Test, "/usr/include/stdio.h", "libc6-dev"),
     (For::Test, "/usr/bin/mpicc.openmpi", "libopenmpi-dev"),
     (For::Test, "/usr/bin/ip", "iproute2"),
-    (For::Bench, "/usr/sbin/sshd", "openssh-server"),
-    (For::Bench, "/usr/bin/ssh", "openssh-client"),
+    (For::Test, "/usr/sbin/sshd", "openssh-server"),
+    (For::Test, "/usr/bin/ssh", "openssh-client"),
 ];
 
 #[derive(clap::Args)]

@@ -97,7 +97,7 @@ impl Watch {
             .collect();
         left.extend(mounts().difference(&self.mounts).cloned().map(Leak::Mount));
         left.extend(
-            listening()
+            listening(std::process::id())
                 .filter(|(it, _)| self.addresses.contains(it))
                 .map(|(it, port)| Leak::Socket(it, port)),
         );
@@ -195,9 +195,9 @@ fn entries(folder: &Path) -> BTreeSet<OsString> {
     entries.map(|it| it.file_name()).collect()
 }
 
-/// All IPv4 sockets that listen in this process's network namespace.
-fn listening() -> impl Iterator<Item = (Ipv4Addr, u16)> {
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+/// All IPv4 sockets that listen in the network namespace of `pid`.
+pub(crate) fn listening(pid: u32) -> impl Iterator<Item = (Ipv4Addr, u16)> {
+    let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
     let parse = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
         let (address, port) = fields.next()?.split_once(':')?;
@@ -251,7 +251,7 @@ mod tests {
     fn listening_sockets_are_read_from_the_kernel() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = socket.local_addr().unwrap().port();
-        assert!(listening().any(|it| it == (Ipv4Addr::LOCALHOST, port)));
+        assert!(listening(std::process::id()).any(|it| it == (Ipv4Addr::LOCALHOST, port)));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! leaves is something that runs, and that leaves nothing behind.
 
 mod cache;
+pub mod cluster;
 pub mod hosts;
 pub mod leaks;
 pub mod mpi;
 pub mod program;
+pub mod transport;

@@ -1,0 +1,173 @@
+//! Isolated hosts joined by a transport, ready for `mpirun`: what enters is a shape and a transport, what leaves is a
+//! command that launches over the hosts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::hosts::{Furniture, HostError, Hosts, Network, Seats};
+use crate::leaks::{self, Watch};
+use crate::mpi::{HostSlots, Installation, hydra_hostfile, open_mpi_hostfile, settings};
+use crate::transport::{PORT, Transport, TransportError};
+
+/// Who runs `mpirun`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// The first of the hosts that also run ranks.
+    FirstHost,
+    /// A host of its own, without ranks, whose name the others cannot resolve.
+    UnknownToWorkers,
+}
+
+/// How many hosts, and how they are joined.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Hosts that run ranks.
+    pub hosts: usize,
+    /// Ranks that each takes.
+    pub slots: usize,
+    /// Which network they are on.
+    pub network: Network,
+    /// Where `mpirun` runs.
+    pub launcher: Launcher,
+}
+
+/// Why a cluster could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The hosts could not be made.
+    #[error(transparent)]
+    Hosts(#[from] HostError),
+    /// The transport could not be made.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// Files could not be written.
+    #[error("write the hostfiles")]
+    Files(#[from] std::io::Error),
+    /// A host's transport does not listen.
+    #[error("{host} does not listen on port {PORT}: {log}")]
+    Silent {
+        /// The host.
+        host: String,
+        /// What its process 1 wrote.
+        log: String,
+    },
+}
+
+/// Hosts over which `mpirun` can launch.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The hosts; `mpirun` runs in the first.
+    pub hosts: Hosts,
+    /// Sees everything that runs in the hosts.
+    pub watch: Watch,
+    environment: BTreeMap<OsString, OsString>,
+    files: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Starts the hosts and waits until each can be reached.
+    ///
+    /// # Errors
+    /// When the machine lacks something, or a host's process 1 does not come up.
+    pub fn start(shape: Shape, transport: &mut dyn Transport) -> Result<Self, ClusterError> {
+        let mut names: Vec<String> = (0..shape.hosts).map(|it| format!("worker-{it}")).collect();
+        let ranked = names.clone();
+        let mut unknown_to_others = vec![];
+        if shape.launcher == Launcher::UnknownToWorkers {
+            names.insert(0, "launcher".to_owned());
+            unknown_to_others.push("launcher".to_owned());
+        }
+        let seats = Seats::reserve(names, shape.network)?;
+        let files = tempfile::tempdir()?;
+        transport.prepare(&seats, files.path())?;
+        let mut watch = Watch::begin(&[]);
+        let furniture = Furniture {
+            shared_folders: vec![files.path().to_owned()],
+            environment: [watch.variable()].into(),
+            unknown_to_others,
+            ..Furniture::default()
+        };
+        let hosts = Hosts::start(seats, &furniture, |seat| transport.process_one(seat))?;
+        watch.adopt(&hosts);
+        wait_until_listening(&hosts)?;
+        let environment = environment(&ranked, shape, transport, files.path())?;
+        Ok(Self {
+            hosts,
+            watch,
+            environment,
+            files,
+        })
+    }
+
+    /// `mpirun` in the first host, with every flavour's variables set.
+    #[must_use]
+    pub fn mpirun(&self, mpi: &Installation) -> Command {
+        let mut command = self.command(&mpi.mpirun);
+        command.envs(mpi.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// A command in the first host with the same variables.
+    #[must_use]
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = self.hosts[0].command(program);
+        command.envs(&self.environment);
+        command
+    }
+
+    /// A folder that all hosts and this process see.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.files.path().to_owned()
+    }
+
+    /// Sets a variable of every later command.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.insert(name.into(), value.into());
+    }
+}
+
+fn environment(
+    ranked: &[String],
+    shape: Shape,
+    transport: &dyn Transport,
+    folder: &Path,
+) -> Result<BTreeMap<OsString, OsString>, ClusterError> {
+    let hosts: Vec<HostSlots> = ranked
+        .iter()
+        .map(|it| HostSlots {
+            name: it.clone(),
+            slots: shape.slots,
+        })
+        .collect();
+    let (open_mpi, hydra) = (
+        folder.join("hostfile.openmpi"),
+        folder.join("hostfile.hydra"),
+    );
+    std::fs::write(&open_mpi, open_mpi_hostfile(&hosts))?;
+    std::fs::write(&hydra, hydra_hostfile(&hosts))?;
+    let variables = settings(&transport.rsh_agent(), &open_mpi, &hydra, shape.slots);
+    Ok(variables
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .chain(transport.environment())
+        .collect())
+}
+
+/// Process 1 runs before it listens; launching earlier would test the launcher's patience.
+fn wait_until_listening(hosts: &Hosts) -> Result<(), ClusterError> {
+    let end = Instant::now() + Duration::from_secs(30);
+    for host in hosts {
+        while !leaks::listening(host.pid()).any(|it| it == (host.address(), PORT)) {
+            if Instant::now() > end || !Path::new(&format!("/proc/{}", host.pid())).exists() {
+                let (host, log) = (host.name().to_owned(), host.log());
+                return Err(ClusterError::Silent { host, log });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    Ok(())
+}
