@@ -55,11 +55,7 @@ fn install_packages(purpose: For) -> anyhow::Result<()> {
     }
     eprintln!("installing Debian packages: {}", missing.join(" "));
     apt(&["update", "-qq"])?;
-    apt(&[
-        &["install", "--yes", "-qq", "--no-install-recommends"],
-        &missing[..],
-    ]
-    .concat())
+    apt(&[&["install", "--yes", "-qq", "--no-install-recommends"], &missing[..]].concat())
 }
 
 /// Runs apt-get, by sudo when we are not root.

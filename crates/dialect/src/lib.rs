@@ -1,1 +1,36 @@
 //! Reads the job files of every system into the neutral job, and writes them back.
+//!
+//! Text goes through one pipeline: bytes → [`Source`] → tree with a range on every value ([`tree`]) → the dialect it
+//! belongs to ([`detect`]) → field table ([`shape`]) against which everything is checked at once ([`check`]) → the
+//! dialect's own lowering into a [`Job`]. API objects enter at the tree. Nothing here does I/O or panics on any input.
+
+mod azureml;
+mod build;
+mod check;
+mod codes;
+mod detect;
+mod emit;
+mod json;
+mod kube_batch;
+mod kubeflow;
+mod object;
+mod openpai;
+mod read;
+mod scalar;
+mod shape;
+mod source;
+mod tree;
+mod unisono;
+mod write;
+mod yaml;
+
+pub use check::{Leniency, check, check_node, clipped, describe, nearest};
+pub use codes::CODES;
+pub use emit::{to_json, to_yaml};
+pub use object::document_from_object;
+pub use read::{Options, Reading, read, read_object};
+pub use scalar::Schema;
+pub use shape::{Field, Form, Kind, Others, Presence, Shape};
+pub use source::{MAX_BYTES, Source};
+pub use tree::{Document, Entry, Node, Range, Value};
+pub use write::{WRITABLE, Written, write};

@@ -36,10 +36,7 @@ pub enum Shell {
 impl Command {
     /// A line for bash.
     pub fn bash(text: impl Into<String>) -> Self {
-        Self::Line {
-            shell: Shell::Bash,
-            text: text.into(),
-        }
+        Self::Line { shell: Shell::Bash, text: text.into() }
     }
 
     /// The words to execute; none when only the image knows them.
@@ -47,18 +44,11 @@ impl Command {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         match self {
             Self::Words(words) => Some(words.clone()),
-            Self::Line {
-                shell: Shell::Sh,
-                text,
-            } => Some(owned(&["/bin/sh", "-c", text])),
-            Self::Line {
-                shell: Shell::Bash,
-                text,
-            } => Some(owned(&["/bin/bash", "-c", text])),
-            Self::Line {
-                shell: Shell::StrictBash,
-                text,
-            } => Some(owned(&["/bin/bash", "-euo", "pipefail", "-c", text])),
+            Self::Line { shell: Shell::Sh, text } => Some(owned(&["/bin/sh", "-c", text])),
+            Self::Line { shell: Shell::Bash, text } => Some(owned(&["/bin/bash", "-c", text])),
+            Self::Line { shell: Shell::StrictBash, text } => {
+                Some(owned(&["/bin/bash", "-euo", "pipefail", "-c", text]))
+            }
             Self::ImageEntry(_) => None,
         }
     }

@@ -100,10 +100,7 @@ impl Dialect {
 
     /// Whether the file is a Kubernetes object, so that Kubernetes' own rules (such as `$(NAME)` in arguments) hold.
     pub const fn is_kubernetes_object(self) -> bool {
-        matches!(
-            self.system(),
-            System::Kubeflow | System::KubeBatch | System::Unisono
-        )
+        matches!(self.system(), System::Kubeflow | System::KubeBatch | System::Unisono)
     }
 }
 

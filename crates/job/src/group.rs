@@ -51,37 +51,24 @@ pub struct Slots {
 impl Slots {
     /// Slots the file states.
     pub const fn stated(count: u32) -> Self {
-        Self {
-            count,
-            from: SlotsFrom::Stated,
-        }
+        Self { count, from: SlotsFrom::Stated }
     }
 
     /// A member that hosts no rank.
-    pub const NONE: Self = Self {
-        count: 0,
-        from: SlotsFrom::Role,
-    };
+    pub const NONE: Self = Self { count: 0, from: SlotsFrom::Role };
 
     /// The rule for files that do not state slots: the GPU limit, else the ranks of the launch line spread evenly, else one.
     pub fn derived(gpus: u64, ranks: Option<u32>, hosts: u32) -> Self {
         if let Ok(count) = u32::try_from(gpus)
             && count > 0
         {
-            return Self {
-                count,
-                from: SlotsFrom::Gpus,
-            };
+            return Self { count, from: SlotsFrom::Gpus };
         }
         match ranks {
-            Some(ranks) if ranks > 0 && hosts > 0 => Self {
-                count: ranks.div_ceil(hosts),
-                from: SlotsFrom::LaunchLine,
-            },
-            Some(_) | None => Self {
-                count: 1,
-                from: SlotsFrom::Default,
-            },
+            Some(ranks) if ranks > 0 && hosts > 0 => {
+                Self { count: ranks.div_ceil(hosts), from: SlotsFrom::LaunchLine }
+            }
+            Some(_) | None => Self { count: 1, from: SlotsFrom::Default },
         }
     }
 }
@@ -205,15 +192,9 @@ pub struct EndRule {
 
 impl EndRule {
     /// The first end decides, either way: a launcher.
-    pub const FIRST: Self = Self {
-        min_failed: Some(1),
-        min_succeeded: Some(1),
-    };
+    pub const FIRST: Self = Self { min_failed: Some(1), min_succeeded: Some(1) };
     /// The group never ends the job by itself.
-    pub const NEVER: Self = Self {
-        min_failed: None,
-        min_succeeded: None,
-    };
+    pub const NEVER: Self = Self { min_failed: None, min_succeeded: None };
 }
 
 /// The parts of a pod template that the neutral model does not hold.
@@ -231,48 +212,17 @@ mod tests {
 
     #[test]
     fn slots_come_from_gpus_before_the_launch_line_before_one() {
-        assert_eq!(
-            Slots::derived(4, Some(6), 3),
-            Slots {
-                count: 4,
-                from: SlotsFrom::Gpus
-            }
-        );
-        assert_eq!(
-            Slots::derived(0, Some(7), 3),
-            Slots {
-                count: 3,
-                from: SlotsFrom::LaunchLine
-            }
-        );
-        assert_eq!(
-            Slots::derived(0, None, 3),
-            Slots {
-                count: 1,
-                from: SlotsFrom::Default
-            }
-        );
-        assert_eq!(
-            Slots::derived(0, Some(4), 0),
-            Slots {
-                count: 1,
-                from: SlotsFrom::Default
-            }
-        );
+        assert_eq!(Slots::derived(4, Some(6), 3), Slots { count: 4, from: SlotsFrom::Gpus });
+        assert_eq!(Slots::derived(0, Some(7), 3), Slots { count: 3, from: SlotsFrom::LaunchLine });
+        assert_eq!(Slots::derived(0, None, 3), Slots { count: 1, from: SlotsFrom::Default });
+        assert_eq!(Slots::derived(0, Some(4), 0), Slots { count: 1, from: SlotsFrom::Default });
     }
 
     #[test]
     fn gpus_are_counted_from_limits_of_any_vendor() {
-        let limits = [
-            ("amd.com/gpu", "2"),
-            ("cpu", "8"),
-            ("example.com/fpga", "3"),
-        ]
-        .map(|(name, text)| (name.to_owned(), Quantity::parse(text).unwrap()));
-        let resources = Resources {
-            limits: limits.into(),
-            requests: BTreeMap::new(),
-        };
+        let limits = [("amd.com/gpu", "2"), ("cpu", "8"), ("example.com/fpga", "3")]
+            .map(|(name, text)| (name.to_owned(), Quantity::parse(text).unwrap()));
+        let resources = Resources { limits: limits.into(), requests: BTreeMap::new() };
         assert_eq!(resources.gpus(), 2);
     }
 }

@@ -37,10 +37,7 @@ pub enum Launcher {
 impl LaunchLine {
     /// Reads a line or script for a shell.
     pub fn from_text(text: &str) -> Option<Self> {
-        split_commands(text)
-            .ok()?
-            .iter()
-            .find_map(|words| Self::from_words(words))
+        split_commands(text).ok()?.iter().find_map(|words| Self::from_words(words))
     }
 
     /// Reads program and arguments; looks through `sh -c …`, `env`, `exec` and variable assignments.
@@ -244,9 +241,7 @@ fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && !name.starts_with(|it: char| it.is_ascii_digit())
-            && name
-                .chars()
-                .all(|it| it.is_ascii_alphanumeric() || it == '_')
+            && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
     })
 }
 
@@ -284,11 +279,7 @@ mod tests {
 
     #[test]
     fn shells_assignments_and_wrappers_are_looked_through() {
-        let words = [
-            "/bin/bash",
-            "-lc",
-            "cd /x; FOO=1 exec mpirun -n 3 ./a && echo ok",
-        ];
+        let words = ["/bin/bash", "-lc", "cd /x; FOO=1 exec mpirun -n 3 ./a && echo ok"];
         let line = LaunchLine::from_words(&words.map(str::to_owned)).unwrap();
         assert_eq!(line.ranks, Some(3));
     }
@@ -296,14 +287,8 @@ mod tests {
     #[test]
     fn flavours_are_known_by_their_options() {
         assert_eq!(read("mpirun -ppn 2 ./a").flavour, Some(Flavour::Mpich));
-        assert_eq!(
-            read("mpirun -genv I_MPI_DEBUG 5 -n 2 ./a").flavour,
-            Some(Flavour::Intel)
-        );
-        assert_eq!(
-            read("mpirun -mca btl ^openib ./a").flavour,
-            Some(Flavour::OpenMpi)
-        );
+        assert_eq!(read("mpirun -genv I_MPI_DEBUG 5 -n 2 ./a").flavour, Some(Flavour::Intel));
+        assert_eq!(read("mpirun -mca btl ^openib ./a").flavour, Some(Flavour::OpenMpi));
         assert_eq!(read("mpirun -n 2 ./a").flavour, None);
         assert_eq!(read("mpiexec.hydra -n 2 ./a").flavour, Some(Flavour::Mpich));
     }
@@ -311,22 +296,13 @@ mod tests {
     #[test]
     fn ranks_on_each_host_and_own_hosts_are_seen() {
         let line = read("horovodrun -np 4 -H a:2,b:2 python x.py");
-        assert_eq!(
-            (line.launcher, line.names_hosts),
-            (Launcher::Horovodrun, true)
-        );
+        assert_eq!((line.launcher, line.names_hosts), (Launcher::Horovodrun, true));
         assert_eq!(read("mpirun --map-by ppr:2:node ./a").per_host, Some(2));
     }
 
     #[test]
     fn what_starts_no_ranks_is_no_launch_line() {
-        for text in [
-            "sleep infinity",
-            "python mpirun.py",
-            "echo mpirun -n 3",
-            "",
-            "mpirun 'open",
-        ] {
+        for text in ["sleep infinity", "python mpirun.py", "echo mpirun -n 3", "", "mpirun 'open"] {
             assert_eq!(LaunchLine::from_text(text), None, "{text:?}");
         }
     }

@@ -67,10 +67,7 @@ pub struct Job {
 impl Job {
     /// The number of hosts over all groups.
     pub fn host_count(&self) -> u64 {
-        self.groups
-            .iter()
-            .map(|group| u64::from(group.replicas))
-            .sum()
+        self.groups.iter().map(|group| u64::from(group.replicas)).sum()
     }
 
     /// The number of rank slots over all groups.
@@ -83,9 +80,7 @@ impl Job {
 
     /// The group whose member runs the launch line, if the job has one.
     pub fn launching_group(&self) -> Option<&Group> {
-        self.groups
-            .iter()
-            .find(|group| group.runs.launch_line().is_some())
+        self.groups.iter().find(|group| group.runs.launch_line().is_some())
     }
 
     /// The group of that name.

@@ -44,9 +44,7 @@ impl JobName {
         } else if name.len() > MAX_JOB_NAME {
             Err(NameError::TooLong)
         } else if name.starts_with('.')
-            || name
-                .chars()
-                .any(|it| it == '/' || it == '\\' || it.is_control())
+            || name.chars().any(|it| it == '/' || it == '\\' || it.is_control())
         {
             Err(NameError::Unsafe)
         } else {
@@ -86,26 +84,13 @@ pub fn label_from(text: &str, longest: usize) -> String {
     let cleaned: String = text
         .chars()
         .map(|it| it.to_ascii_lowercase())
-        .map(|it| {
-            if it.is_ascii_lowercase() || it.is_ascii_digit() {
-                it
-            } else {
-                '-'
-            }
-        })
+        .map(|it| if it.is_ascii_lowercase() || it.is_ascii_digit() { it } else { '-' })
         .collect();
     let trimmed = cleaned.trim_matches('-');
     let digest = digest(text);
     let room = longest.saturating_sub(DIGEST_LENGTH + 1);
-    let stem = trimmed
-        .get(..room.min(trimmed.len()))
-        .unwrap_or(trimmed)
-        .trim_end_matches('-');
-    if stem.is_empty() {
-        format!("j{digest}")
-    } else {
-        format!("{stem}-{digest}")
-    }
+    let stem = trimmed.get(..room.min(trimmed.len())).unwrap_or(trimmed).trim_end_matches('-');
+    if stem.is_empty() { format!("j{digest}") } else { format!("{stem}-{digest}") }
 }
 
 /// The text itself when it fits, else its beginning and a digest of the whole, together `longest` bytes at most.
@@ -151,20 +136,10 @@ mod tests {
 
     #[test]
     fn every_label_fits_and_is_one() {
-        for text in [
-            "",
-            "---",
-            "é",
-            &"x".repeat(300),
-            "A".repeat(62).as_str(),
-            "-a-",
-        ] {
+        for text in ["", "---", "é", &"x".repeat(300), "A".repeat(62).as_str(), "-a-"] {
             for longest in [20, 40, 63] {
                 let label = label_from(text, longest);
-                assert!(
-                    is_dns_label(&label) && label.len() <= longest,
-                    "{text:?} gave {label:?}"
-                );
+                assert!(is_dns_label(&label) && label.len() <= longest, "{text:?} gave {label:?}");
             }
         }
     }

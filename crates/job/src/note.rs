@@ -45,12 +45,7 @@ pub enum Severity {
 impl Note {
     /// A note without hint and place.
     pub fn new(code: &'static Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            hint: None,
-            place: None,
-        }
+        Self { code, message: message.into(), hint: None, place: None }
     }
 
     /// The note with a hint.

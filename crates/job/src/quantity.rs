@@ -56,26 +56,18 @@ impl Quantity {
         // The value is digits × multiplier × 10^power thousandths.
         let power = exponent - fraction + 3;
         let scaled = digits.checked_mul(multiplier).ok_or_else(too_large)?;
-        let factor = 10_u128
-            .checked_pow(power.unsigned_abs())
-            .ok_or_else(too_large)?;
+        let factor = 10_u128.checked_pow(power.unsigned_abs()).ok_or_else(too_large)?;
         let milli = if power < 0 {
             scaled.div_ceil(factor)
         } else {
             scaled.checked_mul(factor).ok_or_else(too_large)?
         };
-        Ok(Self {
-            text: text.to_owned(),
-            milli,
-        })
+        Ok(Self { text: text.to_owned(), milli })
     }
 
     /// A whole number of units.
     pub fn of(units: u64) -> Self {
-        Self {
-            text: units.to_string(),
-            milli: u128::from(units) * 1000,
-        }
+        Self { text: units.to_string(), milli: u128::from(units) * 1000 }
     }
 
     /// Whole units, rounded up: CPUs, GPUs, bytes.
@@ -157,28 +149,16 @@ mod tests {
         assert_eq!(milli("2Ki"), Ok(2_048_000));
         assert_eq!(milli("1.5Gi"), Ok(1_610_612_736_000));
         assert_eq!(milli("1e3"), Ok(1_000_000));
-        assert_eq!(
-            milli("1E"),
-            Ok(u64::try_from(10_u128.pow(21)).unwrap_or(u64::MAX))
-        );
-        assert_eq!(
-            milli("1n"),
-            Ok(1),
-            "what is below a thousandth is rounded up"
-        );
+        assert_eq!(milli("1E"), Ok(u64::try_from(10_u128.pow(21)).unwrap_or(u64::MAX)));
+        assert_eq!(milli("1n"), Ok(1), "what is below a thousandth is rounded up");
     }
 
     #[test]
     fn what_is_no_amount_is_refused() {
-        for text in [
-            "", ".", "Gi", "1.2.3", "1gb", "1 Gi", "0x10", "1e999", "--1", "1-1",
-        ] {
+        for text in ["", ".", "Gi", "1.2.3", "1gb", "1 Gi", "0x10", "1e999", "--1", "1-1"] {
             assert!(Quantity::parse(text).is_err(), "{text:?} was read");
         }
-        assert_eq!(
-            Quantity::parse("-1"),
-            Err(QuantityError::Negative("-1".to_owned()))
-        );
+        assert_eq!(Quantity::parse("-1"), Err(QuantityError::Negative("-1".to_owned())));
         assert!(Quantity::parse(&"9".repeat(60)).is_err());
     }
 

@@ -6,11 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// `$UNISONO_CACHE`, else `$XDG_CACHE_HOME/unisono`, else `~/.cache/unisono`.
 pub(crate) fn root() -> PathBuf {
-    let variable = |name| {
-        std::env::var_os(name)
-            .filter(|it| !it.is_empty())
-            .map(PathBuf::from)
-    };
+    let variable = |name| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     variable("UNISONO_CACHE")
         .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("unisono")))
         .or_else(|| Some(variable("HOME")?.join(".cache/unisono")))

@@ -94,12 +94,7 @@ impl Cluster {
         watch.adopt(&hosts);
         wait_until_listening(&hosts)?;
         let environment = environment(&ranked, shape, transport, files.path())?;
-        Ok(Self {
-            hosts,
-            watch,
-            environment,
-            files,
-        })
+        Ok(Self { hosts, watch, environment, files })
     }
 
     /// `mpirun` in the first host, with every flavour's variables set.
@@ -136,17 +131,9 @@ fn environment(
     transport: &dyn Transport,
     folder: &Path,
 ) -> Result<BTreeMap<OsString, OsString>, ClusterError> {
-    let hosts: Vec<HostSlots> = ranked
-        .iter()
-        .map(|it| HostSlots {
-            name: it.clone(),
-            slots: shape.slots,
-        })
-        .collect();
-    let (open_mpi, hydra) = (
-        folder.join("hostfile.openmpi"),
-        folder.join("hostfile.hydra"),
-    );
+    let hosts: Vec<HostSlots> =
+        ranked.iter().map(|it| HostSlots { name: it.clone(), slots: shape.slots }).collect();
+    let (open_mpi, hydra) = (folder.join("hostfile.openmpi"), folder.join("hostfile.hydra"));
     std::fs::write(&open_mpi, open_mpi_hostfile(&hosts))?;
     std::fs::write(&hydra, hydra_hostfile(&hosts))?;
     let variables = settings(&transport.rsh_agent(), &open_mpi, &hydra, shape.slots);

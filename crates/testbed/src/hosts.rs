@@ -116,12 +116,7 @@ impl Hosts {
         }
         let helper = compile_static("host", include_str!("hosts/host.c"))?;
         let files = tempfile::tempdir().map_err(io_error("make a folder for the hosts' files"))?;
-        let maker = Maker {
-            helper,
-            furniture,
-            files: files.path(),
-            network: seats.network(),
-        };
+        let maker = Maker { helper, furniture, files: files.path(), network: seats.network() };
         let mut hosts = seats
             .iter()
             .map(|seat| {
@@ -145,12 +140,7 @@ impl Hosts {
         for host in &mut hosts {
             host.wait_ready()?;
         }
-        Ok(Self {
-            hosts,
-            _hub: hub,
-            _seats: seats,
-            _files: files,
-        })
+        Ok(Self { hosts, _hub: hub, _seats: seats, _files: files })
     }
 
     /// The hosts in the order of their seats.
@@ -240,12 +230,7 @@ impl Host {
 
     fn enter(&self, namespaces: &str, folder: &Path) -> Command {
         let mut command = Command::new(&self.helper);
-        command
-            .arg("enter")
-            .arg(self.pid.to_string())
-            .arg(namespaces)
-            .arg(folder)
-            .arg("--");
+        command.arg("enter").arg(self.pid.to_string()).arg(namespaces).arg(folder).arg("--");
         command
     }
 
@@ -287,10 +272,7 @@ impl Host {
 
     fn not_started(&mut self) -> HostError {
         self.kill();
-        HostError::NotStarted {
-            name: self.seat.name.clone(),
-            log: self.log().trim().to_owned(),
-        }
+        HostError::NotStarted { name: self.seat.name.clone(), log: self.log().trim().to_owned() }
     }
 }
 
@@ -351,11 +333,7 @@ impl Maker<'_> {
         let mut folders = self.furniture.shared_folders.clone();
         folders.extend([cache::root(), self.furniture.working_folder.clone()]);
         folders.extend(std::env::current_dir());
-        folders.extend(
-            std::env::current_exe()
-                .ok()
-                .and_then(|it| Some(it.parent()?.to_owned())),
-        );
+        folders.extend(std::env::current_exe().ok().and_then(|it| Some(it.parent()?.to_owned())));
         folders.retain(|it| it.starts_with("/tmp") && it != Path::new("/tmp") && it.exists());
         folders.sort();
         folders.dedup();

@@ -57,16 +57,11 @@ impl Watch {
     /// Starts watching, the given folders included.
     #[must_use]
     pub fn begin(folders: &[&Path]) -> Self {
-        let moment = std::time::UNIX_EPOCH
-            .elapsed()
-            .map_or(0, |it| it.as_nanos());
+        let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |it| it.as_nanos());
         Self {
             mark: format!("{}-{moment}", std::process::id()),
             mounts: mounts(),
-            files: folders
-                .iter()
-                .map(|it| ((*it).to_owned(), entries(it)))
-                .collect(),
+            files: folders.iter().map(|it| ((*it).to_owned(), entries(it))).collect(),
             namespaces: BTreeSet::new(),
             addresses: BTreeSet::new(),
         }
@@ -82,8 +77,7 @@ impl Watch {
     pub fn adopt(&mut self, hosts: &Hosts) {
         let own = namespaces(std::process::id());
         for host in hosts {
-            self.namespaces
-                .extend(namespaces(host.pid()).difference(&own).cloned());
+            self.namespaces.extend(namespaces(host.pid()).difference(&own).cloned());
             self.addresses.insert(host.address());
         }
     }
@@ -91,10 +85,7 @@ impl Watch {
     /// Everything that came since the beginning and is still there.
     #[must_use]
     pub fn left(&self) -> Vec<Leak> {
-        let mut left: Vec<Leak> = processes()
-            .filter(|it| self.owns(*it))
-            .map(process)
-            .collect();
+        let mut left: Vec<Leak> = processes().filter(|it| self.owns(*it)).map(process).collect();
         left.extend(mounts().difference(&self.mounts).cloned().map(Leak::Mount));
         left.extend(
             listening(std::process::id())
@@ -102,11 +93,7 @@ impl Watch {
                 .map(|(it, port)| Leak::Socket(it, port)),
         );
         for (folder, before) in &self.files {
-            left.extend(
-                entries(folder)
-                    .difference(before)
-                    .map(|it| Leak::File(folder.join(it))),
-            );
+            left.extend(entries(folder).difference(before).map(|it| Leak::File(folder.join(it))));
         }
         left
     }
@@ -133,9 +120,7 @@ impl Watch {
     fn owns(&self, pid: u32) -> bool {
         let wanted = format!("{VARIABLE}={}", self.mark);
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|it| it == wanted.as_bytes())
+        environment.split(|byte| *byte == 0).any(|it| it == wanted.as_bytes())
             || !namespaces(pid).is_disjoint(&self.namespaces)
     }
 }
@@ -160,17 +145,12 @@ fn processes() -> impl Iterator<Item = u32> {
 }
 
 fn process(pid: u32) -> Leak {
-    Leak::Process {
-        pid,
-        command: command_line(pid),
-    }
+    Leak::Process { pid, command: command_line(pid) }
 }
 
 fn command_line(pid: u32) -> String {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&line)
-        .trim_end_matches('\0')
-        .replace('\0', " ")
+    String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ")
 }
 
 /// The namespaces of a process, as the kernel names them (`pid:[4026531836]`).
@@ -205,11 +185,7 @@ pub(crate) fn listening(pid: u32) -> impl Iterator<Item = (Ipv4Addr, u16)> {
         let address = Ipv4Addr::from_bits(u32::from_str_radix(address, 16).ok()?.swap_bytes());
         (state == "0A").then_some((address, u16::from_str_radix(port, 16).ok()?))
     };
-    table
-        .lines()
-        .filter_map(parse)
-        .collect::<Vec<_>>()
-        .into_iter()
+    table.lines().filter_map(parse).collect::<Vec<_>>().into_iter()
 }
 
 #[cfg(test)]
@@ -222,15 +198,8 @@ mod tests {
     #[test]
     fn a_marked_process_is_seen_until_it_is_gone() {
         let watch = Watch::begin(&[]);
-        let mut child = Command::new("sleep")
-            .arg("600")
-            .envs([watch.variable()])
-            .spawn()
-            .unwrap();
-        let expected = Leak::Process {
-            pid: child.id(),
-            command: "sleep 600".to_owned(),
-        };
+        let mut child = Command::new("sleep").arg("600").envs([watch.variable()]).spawn().unwrap();
+        let expected = Leak::Process { pid: child.id(), command: "sleep 600".to_owned() };
         assert_eq!(watch.left(), [expected]);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -79,10 +79,7 @@ pub struct NotInstalled {
 /// When it is not installed, or its installation was never finished.
 pub fn find(flavour: Flavour) -> Result<Installation, NotInstalled> {
     let (prefix, evidence) = match flavour.wheel() {
-        None => (
-            PathBuf::from("/usr"),
-            PathBuf::from("/usr/bin/mpicc.openmpi"),
-        ),
+        None => (PathBuf::from("/usr"), PathBuf::from("/usr/bin/mpicc.openmpi")),
         Some(_) => (folder(flavour), folder(flavour).join("complete")),
     };
     if !evidence.exists() {
@@ -96,21 +93,13 @@ pub fn find(flavour: Flavour) -> Result<Installation, NotInstalled> {
         Flavour::Mpich | Flavour::IntelMpi => "mpiexec.hydra",
     });
     let env = vec![("PATH".into(), path_with(&bin))];
-    Ok(Installation {
-        flavour,
-        prefix,
-        bin,
-        mpirun,
-        env,
-    })
+    Ok(Installation { flavour, prefix, bin, mpirun, env })
 }
 
 /// Where a wheel is, or is to be, installed.
 fn folder(flavour: Flavour) -> PathBuf {
     let version = flavour.wheel().map_or("debian", |(_, version)| version);
-    cache::root()
-        .join("mpi")
-        .join(format!("{}-{version}", flavour.name()))
+    cache::root().join("mpi").join(format!("{}-{version}", flavour.name()))
 }
 
 /// The `PATH` of this process with `first` before everything else.
@@ -136,16 +125,9 @@ mod tests {
             "Version 2021.18",
         ]) {
             let mpi = find(flavour).unwrap();
-            let output = Command::new(&mpi.mpirun)
-                .arg("--version")
-                .envs(mpi.env)
-                .output()
-                .unwrap();
+            let output = Command::new(&mpi.mpirun).arg("--version").envs(mpi.env).output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(
-                text.contains(told),
-                "{flavour:?} says {text:?}, which lacks {told:?}"
-            );
+            assert!(text.contains(told), "{flavour:?} says {text:?}, which lacks {told:?}");
         }
     }
 }

@@ -67,10 +67,7 @@ impl Program {
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The compiler is not there.
-    #[error(
-        "run the compiler {compiler}: {hint}",
-        hint = "`cargo xtask setup test` installs it"
-    )]
+    #[error("run the compiler {compiler}: {hint}", hint = "`cargo xtask setup test` installs it")]
     NoCompiler {
         /// The program that was to be run.
         compiler: String,
@@ -117,11 +114,7 @@ fn compiler_of(mpi: &Installation) -> Result<(PathBuf, Vec<String>), CompileErro
         Flavour::OpenMpi5 | Flavour::Mpich => (mpi.bin.join("mpicc"), vec![]),
         Flavour::IntelMpi => {
             let library = mpi.prefix.join("lib").display().to_string();
-            let headers = mpi::find(Flavour::Mpich)?
-                .prefix
-                .join("include")
-                .display()
-                .to_string();
+            let headers = mpi::find(Flavour::Mpich)?.prefix.join("include").display().to_string();
             let arguments = vec![
                 format!("-I{headers}"),
                 format!("-L{library}"),
@@ -145,9 +138,7 @@ fn compile_source(
         compiler_name.as_bytes(),
         arguments.join("\n").as_bytes(),
     ]);
-    let folder = cache::root()
-        .join("programs")
-        .join(format!("{name}-{digest}"));
+    let folder = cache::root().join("programs").join(format!("{name}-{digest}"));
     let folder = cache::filled(folder, |folder| {
         let file = folder.join(format!("{name}.c"));
         fs::write(&file, source)?;

@@ -9,10 +9,7 @@ use super::{Host, HostError, Maker, Seat, io_error};
 
 /// Makes the bridge and the cables; the returned host holds the bridge.
 pub(super) fn join(maker: &Maker<'_>, hosts: &[Host]) -> Result<Host, HostError> {
-    let seat = Seat {
-        name: "testbed-hub".to_owned(),
-        address: std::net::Ipv4Addr::UNSPECIFIED,
-    };
+    let seat = Seat { name: "testbed-hub".to_owned(), address: std::net::Ipv4Addr::UNSPECIFIED };
     let mut hub = maker.make(&seat, "", &[])?;
     hub.wait_made()?;
     hub.go()?;
@@ -29,10 +26,7 @@ pub(super) fn join(maker: &Maker<'_>, hosts: &[Host]) -> Result<Host, HostError>
     }
     batch(&mut hub.enter("net", Path::new("/")), &cables)?;
     for host in hosts {
-        let address = format!(
-            "addr add {}/16 dev eth0\nlink set eth0 up\n",
-            host.address()
-        );
+        let address = format!("addr add {}/16 dev eth0\nlink set eth0 up\n", host.address());
         batch(&mut host.enter("net", Path::new("/")), &address)?;
     }
     Ok(hub)
@@ -47,15 +41,11 @@ fn batch(enter: &mut Command, lines: &str) -> Result<(), HostError> {
         .spawn()
         .map_err(io_error("run ip"))?;
     if let Some(mut stdin) = ip.stdin.take() {
-        stdin
-            .write_all(lines.as_bytes())
-            .map_err(io_error("write to ip"))?;
+        stdin.write_all(lines.as_bytes()).map_err(io_error("write to ip"))?;
     }
     let output = ip.wait_with_output().map_err(io_error("wait for ip"))?;
     if output.status.success() {
         return Ok(());
     }
-    Err(HostError::Network(
-        String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    ))
+    Err(HostError::Network(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }

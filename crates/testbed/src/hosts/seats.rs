@@ -59,11 +59,7 @@ impl Seats {
             .zip(addresses)
             .map(|(name, address)| Seat { name, address })
             .collect();
-        Ok(Self {
-            seats,
-            network,
-            _reservations: reservations,
-        })
+        Ok(Self { seats, network, _reservations: reservations })
     }
 
     /// The places in order.
@@ -139,9 +135,6 @@ mod tests {
             seats.hosts_file(n0, &hidden),
             "127.0.0.1 localhost\n10.77.0.1 n0\n10.77.0.2 n1\n"
         );
-        assert_eq!(
-            seats.hosts_file(n1, &hidden),
-            "127.0.0.1 localhost\n10.77.0.2 n1\n"
-        );
+        assert_eq!(seats.hosts_file(n1, &hidden), "127.0.0.1 localhost\n10.77.0.2 n1\n");
     }
 }

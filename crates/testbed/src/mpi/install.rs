@@ -38,10 +38,7 @@ pub fn install_all(say: impl Fn(&str)) -> Result<(), InstallError> {
     for flavour in Flavour::ALL {
         if let Some((package, version)) = flavour.wheel() {
             cache::filled(folder(flavour), |target| {
-                say(&format!(
-                    "installing {package} {version} in {}",
-                    target.display()
-                ));
+                say(&format!("installing {package} {version} in {}", target.display()));
                 install(package, version, target)
             })?;
         }
@@ -52,29 +49,19 @@ pub fn install_all(say: impl Fn(&str)) -> Result<(), InstallError> {
 /// The first `python3` that can make virtual environments; Debian's own comes without the module for it.
 #[must_use]
 pub fn python() -> Option<PathBuf> {
-    ["python3", "/usr/bin/python3"]
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|python| {
-            Command::new(python)
-                .args(["-c", "import venv, ensurepip"])
-                .output()
-                .is_ok_and(|output| output.status.success())
-        })
+    ["python3", "/usr/bin/python3"].into_iter().map(PathBuf::from).find(|python| {
+        Command::new(python)
+            .args(["-c", "import venv, ensurepip"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    })
 }
 
 fn install(package: &str, version: &str, target: &Path) -> Result<(), InstallError> {
     let python = python().ok_or(InstallError::NoPython)?;
     run(Command::new(python).args(["-m", "venv"]).arg(target))?;
     run(Command::new(target.join("bin/python"))
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--disable-pip-version-check",
-        ])
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
         .arg(format!("{package}=={version}")))?;
     keep_only_mpi_on_path(target)?;
     Ok(())
@@ -86,10 +73,7 @@ fn keep_only_mpi_on_path(target: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if ["python", "pip", "activate", "Activate"]
-            .iter()
-            .any(|it| name.starts_with(it))
-        {
+        if ["python", "pip", "activate", "Activate"].iter().any(|it| name.starts_with(it)) {
             fs::remove_file(entry.path())?;
         }
     }

@@ -26,13 +26,11 @@ pub fn hydra_hostfile(hosts: &[HostSlots]) -> String {
 }
 
 fn lines(hosts: &[HostSlots], separator: &str) -> String {
-    hosts
-        .iter()
-        .fold(String::new(), |mut text, HostSlots { name, slots }| {
-            // Writing to a String cannot fail.
-            let _infallible = writeln!(text, "{name}{separator}{slots}");
-            text
-        })
+    hosts.iter().fold(String::new(), |mut text, HostSlots { name, slots }| {
+        // Writing to a String cannot fail.
+        let _infallible = writeln!(text, "{name}{separator}{slots}");
+        text
+    })
 }
 
 /// All flavours' variables at once: a job does not say which MPI its program was built with.
@@ -60,10 +58,7 @@ pub fn settings(
         ("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
         ("PRTE_MCA_plm_ssh_num_concurrent", "1024"),
         // Without "slot" a user's --oversubscribe puts every rank on the first host.
-        (
-            "PRTE_MCA_rmaps_default_mapping_policy",
-            "slot:oversubscribe",
-        ),
+        ("PRTE_MCA_rmaps_default_mapping_policy", "slot:oversubscribe"),
         ("HYDRA_LAUNCHER", "ssh"),
         ("HYDRA_LAUNCHER_EXEC", &agent),
         ("HYDRA_HOST_FILE", &hydra),

@@ -29,12 +29,7 @@ impl Transport for Floor {
 
     fn process_one(&self, seat: &Seat) -> Vec<OsString> {
         let (address, port) = (seat.address.to_string(), PORT.to_string());
-        vec![
-            self.program.clone().into(),
-            "serve".into(),
-            address.into(),
-            port.into(),
-        ]
+        vec![self.program.clone().into(), "serve".into(), address.into(), port.into()]
     }
 
     fn rsh_agent(&self) -> PathBuf {

@@ -28,10 +28,7 @@ impl Ssh {
     /// OpenSSH with this key exchange.
     #[must_use]
     pub const fn new(key_exchange: KeyExchange) -> Self {
-        Self {
-            key_exchange,
-            folder: PathBuf::new(),
-        }
+        Self { key_exchange, folder: PathBuf::new() }
     }
 }
 
@@ -90,10 +87,8 @@ impl Ssh {
 }
 
 fn make_key(path: &Path) -> Result<(), TransportError> {
-    let output = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(path)
-        .output();
+    let output =
+        Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(path).output();
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(TransportError::Program(format!(
