@@ -1,1 +1,31 @@
-//! Decides: from a job to hosts, ranks, files and commands, and from what is seen to what is wanted.
+//! Decides: from a job to a [`Plan`], from a plan and addresses to files, and from what is seen to what is wanted.
+//!
+//! Pure: no clock, no randomness, no files, no network. [`lay_out`] is called once for every version of a job, [`bind`]
+//! once its hosts have addresses.
+
+mod azure_word;
+pub mod bind;
+pub mod env;
+mod expand;
+mod facts;
+mod files;
+pub mod hostfile;
+mod lay_out;
+pub mod lint;
+mod names;
+pub mod notes;
+mod overrides;
+mod plan;
+pub mod ports;
+mod ranks;
+mod recount;
+pub mod view;
+
+pub use bind::bind;
+pub use facts::{EngineKind, Facts, Overrides};
+pub use lay_out::lay_out;
+pub use lint::lint;
+pub use names::Names;
+pub use notes::codes::CODES;
+pub use plan::{Argv, FileContent, Host, HostRuns, Member, Plan, PlannedFile, Program, Variable};
+pub use view::View;

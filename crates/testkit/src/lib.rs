@@ -1,1 +1,3 @@
-//! Builders, a fake engine with faults, and a fixture walker.
+//! Test tools: builders for jobs of every dialect.
+
+pub mod jobs;

@@ -1,0 +1,69 @@
+//! What a plan needs to know beside the job: settings, the engine, and what the caller wants changed.
+
+/// What is known about the place the job will run in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Which kind of engine will carry the plan out.
+    pub engine: EngineKind,
+    /// The Kubernetes namespace of a job that names none.
+    pub namespace: String,
+    /// The cluster's domain, appended to host names where a dialect has full names.
+    pub cluster_domain: Option<String>,
+    /// Who runs the job.
+    pub user: String,
+    /// Whether OpenPAI's `paiAzRDMA` is allowed to have an effect.
+    pub azure_rdma: bool,
+    /// Where Unisono's own files are, inside every host.
+    pub home: String,
+    /// The program that runs a command on another host: called with a host and a command, as ssh is.
+    pub remote_shell: String,
+    /// Put in front of every path a dialect promises, for hosts that cannot have files of their own in `/etc`.
+    pub file_root: String,
+    /// What the caller wants changed.
+    pub overrides: Overrides,
+}
+
+/// The kind of engine that carries a plan out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineKind {
+    /// Isolated hosts on this machine.
+    Local,
+    /// Kubernetes objects.
+    Kubernetes,
+}
+
+/// Numbers the caller wants instead of the file's, to shrink a job to a laptop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Ranks in all.
+    pub ranks: Option<u32>,
+    /// Members of the group that hosts ranks.
+    pub hosts: Option<u32>,
+    /// Slots on every member that has any.
+    pub slots: Option<u32>,
+    /// Whether a leading `sleep N &&` is dropped from commands.
+    pub skip_sleep: bool,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            engine: EngineKind::Local,
+            namespace: "default".to_owned(),
+            cluster_domain: None,
+            user: "user".to_owned(),
+            azure_rdma: false,
+            home: "/opt/unisono".to_owned(),
+            remote_shell: "/opt/unisono/bin/ssh".to_owned(),
+            file_root: String::new(),
+            overrides: Overrides::default(),
+        }
+    }
+}
+
+impl Facts {
+    /// Where a file that a dialect promises at `path` really is.
+    pub fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.file_root)
+    }
+}

@@ -1,0 +1,203 @@
+//! What a plan tells about a job: numbers that do not fit together, and what this engine cannot do.
+
+pub mod codes;
+
+use unisono_job::{Command, Flavour, Group, Job, Note, Place, Runs, System};
+
+use crate::env::even_slots;
+use crate::overrides::after_leading_sleep;
+use crate::ranks::{LaunchCommand, names_our_hostfile};
+use crate::{EngineKind, Facts, Names};
+
+/// Every note about a job with these ranks.
+pub(crate) fn of(
+    job: &Job,
+    facts: &Facts,
+    launch: Option<&LaunchCommand<'_>>,
+    ranks: Option<u32>,
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(launch) = launch {
+        notes.extend(about_the_line(job, launch));
+        notes.extend(about_the_ranks(job, launch, ranks));
+    }
+    notes.extend(about_slots(job));
+    notes.extend(about_names(job));
+    for group in &job.groups {
+        notes.extend(about_a_group(job, facts, group));
+        if facts.engine == EngineKind::Local {
+            notes.extend(about_a_group_here(job, group));
+        }
+    }
+    notes
+}
+
+fn about_the_line(job: &Job, launch: &LaunchCommand<'_>) -> Vec<Note> {
+    let place = command_place(job, &job.groups[launch.group]);
+    let Some(line) = &launch.line else {
+        let message = "the launch line calls no launcher that Unisono knows, so its number of ranks is not known";
+        return vec![Note::new(&codes::NO_LAUNCHER_VISIBLE, message).at(place)];
+    };
+    let mut notes = Vec::new();
+    if line.ranks_unreadable {
+        let message =
+            "the number of ranks stands in a shell variable and is known only when the job runs";
+        notes.push(Note::new(&codes::RANKS_UNKNOWN, message).at(place.clone()));
+    }
+    // OpenPAI's users always name their hosts: they were given no host file.
+    if line.names_hosts
+        && !names_our_hostfile(launch.command)
+        && job.dialect.system() != System::OpenPai
+    {
+        let message = "the launch line names its own hosts, so the planned host file is not used";
+        notes.push(Note::new(&codes::OWN_HOSTS, message).at(place.clone()));
+    }
+    if let (Some(stated), Some(seen)) = (job.mpi.flavour, line.flavour)
+        && is_open_mpi(stated) != is_open_mpi(seen)
+    {
+        let message = format!(
+            "the job is for {}, but the launch line has options of {}",
+            stated.name(),
+            seen.name()
+        );
+        notes.push(
+            Note::new(&codes::FLAVOUR_MISMATCH, message)
+                .hint(format!("state {} in the file, or use its options", seen.name()))
+                .at(place),
+        );
+    }
+    notes
+}
+
+/// Intel MPI and MPICH share their launcher's options; only Open MPI's are different.
+const fn is_open_mpi(flavour: Flavour) -> bool {
+    matches!(flavour, Flavour::OpenMpi)
+}
+
+fn about_the_ranks(job: &Job, launch: &LaunchCommand<'_>, ranks: Option<u32>) -> Option<Note> {
+    let (ranks, slots) = (u64::from(ranks?), job.slot_count());
+    let line = launch.line.as_ref()?;
+    let own_hosts = line.names_hosts && !names_our_hostfile(launch.command);
+    if own_hosts || slots == 0 {
+        return None;
+    }
+    let place = command_place(job, &job.groups[launch.group]);
+    if ranks > slots && !line.oversubscribes {
+        let message =
+            format!("the launch line starts {ranks} ranks, but the hosts have {slots} slots");
+        Some(
+            Note::new(&codes::RANKS_OVER_SLOTS, message)
+                .hint(format!("use -np {slots}, or give the hosts more slots"))
+                .at(place),
+        )
+    } else if ranks < slots {
+        let message = format!("the launch line starts {ranks} ranks on {slots} slots");
+        Some(Note::new(&codes::SLOTS_IDLE, message).at(place))
+    } else {
+        None
+    }
+}
+
+fn about_slots(job: &Job) -> Option<Note> {
+    let launches = job.launching_group().is_some();
+    if launches && job.slot_count() == 0 {
+        let message = "no host of the job has a slot for a rank";
+        return Some(Note::new(&codes::NO_RANK_HOSTS, message));
+    }
+    let uneven = job.slot_count() > 0 && even_slots(job).is_none();
+    (uneven && job.mpi.flavour == Some(Flavour::Intel)).then(|| {
+        let message =
+            "the hosts have different slots, which Intel MPI reads only from -machinefile";
+        Note::new(&codes::UNEVEN_SLOTS, message)
+            .hint("add -machinefile /etc/mpi/hostfile to the launch line")
+    })
+}
+
+fn about_names(job: &Job) -> Option<Note> {
+    let names = Names::of(job);
+    let group = job.groups.first()?;
+    let host = names.host(job, &group.name, 0);
+    let stem = match job.dialect.system() {
+        System::OpenPai => group.name.as_str(),
+        System::AzureMl | System::Kubeflow | System::KubeBatch | System::Unisono => {
+            job.name.as_str()
+        }
+    };
+    (!host.starts_with(stem)).then(|| {
+        let message =
+            format!("{stem:?} cannot be part of a host name; hosts are called {host} and so on");
+        Note::new(&codes::NAME_SHORTENED, message).at(job.origins.of("name").cloned())
+    })
+}
+
+fn about_a_group(job: &Job, facts: &Facts, group: &Group) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let (gpus, slots) = (group.resources.gpus(), u64::from(group.slots.count));
+    // OpenPAI's users place ranks themselves: its slots are not theirs.
+    if gpus > 0 && slots > 0 && gpus != slots && job.dialect.system() != System::OpenPai {
+        let message = format!("each {} has {gpus} GPUs and {slots} slots", group.name);
+        let place = job.origins.of(&format!("{}.slots", group.name)).cloned();
+        notes.push(
+            Note::new(&codes::GPUS_DIFFER, message)
+                .hint(format!("use {gpus} slots to give every GPU a rank"))
+                .at(place),
+        );
+    }
+    if let Some(Command::Line { text, .. }) = group.runs.command()
+        && after_leading_sleep(text).is_some()
+    {
+        let message = format!(
+            "the leading sleep of {} is not needed: commands start when every host answers",
+            group.name
+        );
+        notes.push(
+            Note::new(&codes::LEADING_SLEEP, message)
+                .hint("remove it, or run with --skip-sleep")
+                .at(command_place(job, group)),
+        );
+    }
+    let asks_rdma =
+        group.env.iter().any(|it| it.name == "paiAzRDMA" && it.value.as_deref() == Some("true"));
+    if asks_rdma && !facts.azure_rdma {
+        let message = format!("{} asks for paiAzRDMA, but the setting az_rdma is off", group.name);
+        notes.push(Note::new(&codes::RDMA_OFF, message).hint("set az_rdma = true in the settings"));
+    }
+    notes
+}
+
+fn about_a_group_here(job: &Job, group: &Group) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let runs_something = !matches!(group.runs, Runs::Ranks(_));
+    if let (true, Some(Command::ImageEntry(_))) = (runs_something, group.runs.command()) {
+        let message = format!("only the image knows what {} runs", group.name);
+        notes.push(
+            Note::new(&codes::IMAGE_ENTRY, message)
+                .hint("state the command in the file")
+                .at(command_place(job, group)),
+        );
+    }
+    if let Some(extras) = &group.extras
+        && !extras.kubernetes_only.is_empty()
+    {
+        let message = format!(
+            "on this machine {} goes without {}",
+            group.name,
+            extras.kubernetes_only.join(", ")
+        );
+        notes.push(Note::new(&codes::KUBERNETES_ONLY, message));
+    }
+    for variable in group.env.iter().filter(|it| it.value.is_none()) {
+        let message = format!(
+            "{} of {} takes its value from Kubernetes and is not set on this machine",
+            variable.name, group.name
+        );
+        notes.push(
+            Note::new(&codes::VALUE_FROM, message).hint(format!("--env {}=VALUE", variable.name)),
+        );
+    }
+    notes
+}
+
+fn command_place(job: &Job, group: &Group) -> Option<Place> {
+    job.origins.of(&format!("{}.command", group.name)).cloned()
+}

@@ -1,0 +1,281 @@
+//! Plans of representative jobs: what every dialect gets, and what is true of all plans.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use unisono_job::{Command, Dialect, EndRule, EnvVar, Flavour, Quantity, Runs, Slots};
+use unisono_plan::{
+    Argv, EngineKind, Facts, HostRuns, Member, Overrides, Plan, View, env, lay_out, lint,
+};
+use unisono_testkit::jobs::{azure, group, job, kube_batch, kubeflow, openpai, role, words};
+
+const MPIRUN: &[&str] = &["mpirun", "./a"];
+
+fn plan(job: &unisono_job::Job) -> Plan {
+    let plan = lay_out(job, &Facts::default(), 1);
+    assert_eq!(lint(&plan), Vec::<String>::new());
+    plan
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.hosts.iter().map(|host| host.name.as_str()).collect()
+}
+
+fn codes(plan: &Plan) -> Vec<&str> {
+    plan.notes.iter().map(|note| note.code.name).collect()
+}
+
+fn launch_words(plan: &Plan) -> Vec<String> {
+    match &plan.program_of(plan.launch_host().unwrap()).argv {
+        Argv::Words(words) => words.clone(),
+        other => panic!("no words: {other:?}"),
+    }
+}
+
+#[test]
+fn a_kubeflow_job_has_a_launcher_without_slots_and_numbered_workers() {
+    for dialect in [Dialect::KubeflowV1alpha1, Dialect::KubeflowV1alpha2, Dialect::KubeflowV1] {
+        let plan = plan(&kubeflow(dialect, "stencil", 2, 3, MPIRUN));
+        assert_eq!(names(&plan), ["stencil-launcher", "stencil-worker-0", "stencil-worker-1"]);
+        assert_eq!((plan.ranks, plan.hosts[0].slots), (Some(6), 0));
+        assert_eq!(
+            View::of(&plan).hostfile,
+            "stencil-worker-0 slots=3\nstencil-worker-1 slots=3\n"
+        );
+    }
+}
+
+#[test]
+fn version_2_has_full_names_and_a_launcher_that_works_comes_first() {
+    let mut job = kubeflow(Dialect::KubeflowV2beta1, "solo", 1, 4, MPIRUN);
+    job.groups[0].slots = Slots::stated(4);
+    job.namespace = Some("lab".to_owned());
+    let plan = plan(&job);
+    assert_eq!(
+        View::of(&plan).hostfile,
+        "solo-launcher.solo.lab.svc slots=4\nsolo-worker-0.solo.lab.svc slots=4\n"
+    );
+    assert_eq!(plan.hosts[0].runs, HostRuns::LaunchAndRanks);
+    assert_eq!(plan.ranks, Some(8));
+    let facts = Facts { cluster_domain: Some("cluster.local".to_owned()), ..Facts::default() };
+    let hostfile = View::of(&lay_out(&job, &facts, 1)).hostfile;
+    assert!(hostfile.starts_with("solo-launcher.solo.lab.svc.cluster.local slots=4\n"));
+}
+
+#[test]
+fn hydra_reads_counts_after_a_colon() {
+    let mut job = kubeflow(Dialect::KubeflowV2beta1, "h", 1, 2, MPIRUN);
+    job.mpi.flavour = Some(Flavour::Intel);
+    assert_eq!(View::of(&plan(&job)).hostfile, "h-worker-0.h.default.svc:2\n");
+}
+
+#[test]
+fn azure_launches_on_host_0_and_knows_the_bare_word() {
+    let line = "mpirun -np 16 --hostfile AZUREML_MPI_HOSTFILE -x PATH python train.py";
+    let plan = plan(&azure("hvd", 4, 4, line));
+    assert_eq!(names(&plan), ["hvd-node-0", "hvd-node-1", "hvd-node-2", "hvd-node-3"]);
+    assert_eq!((plan.ranks, plan.slot_count()), (Some(16), 16));
+    assert_eq!(plan.launch_on, Some(Member { group: 0, index: 0 }));
+    assert_eq!(plan.hosts[1].runs, HostRuns::Ranks);
+    assert_eq!(
+        launch_words(&plan)[2],
+        "mpirun -np 16 --hostfile /etc/mpi/hostfile -x PATH python train.py"
+    );
+    let env = View::of(&plan).launch.unwrap().env;
+    assert_eq!(env["AZUREML_MPI_HOSTFILE"], "/etc/mpi/hostfile");
+    assert_eq!(plan.program_of(&plan.hosts[1]).argv, Argv::Nothing);
+}
+
+#[test]
+fn openpai_tasks_are_called_by_role_and_index_and_all_may_launch() {
+    let mut worker = role("worker", 2, "sleep infinity");
+    worker.end = EndRule::FIRST;
+    let job = openpai("ring", vec![role("master", 1, "sleep 1000 && ./go"), worker]);
+    let plan = plan(&job);
+    assert_eq!(names(&plan), ["master-0", "worker-0", "worker-1"]);
+    assert_eq!((plan.ranks, plan.launch_on), (None, None));
+    assert!(plan.hosts.iter().all(|host| plan.may_launch(host.member)));
+    assert!(plan.hosts.iter().all(|host| host.runs == HostRuns::Command));
+    assert_eq!(codes(&plan), ["leading-sleep"]);
+}
+
+#[test]
+fn an_openpai_task_that_calls_mpirun_is_where_ranks_start() {
+    let job = openpai(
+        "ring",
+        vec![
+            role("node", 2, "sleep infinity"),
+            role("main", 1, "mpirun -np 4 -H node-0:2,node-1:2 ./ring"),
+        ],
+    );
+    let plan = plan(&job);
+    assert_eq!(plan.ranks, Some(4));
+    assert_eq!(View::of(&plan).launch.unwrap().on, "main-0");
+}
+
+#[test]
+fn openpai_variables_name_every_task_with_address_and_ports() {
+    let plan = plan(&openpai("ring", vec![role("a", 2, "x"), role("b", 1, "y")]));
+    let addresses = plan
+        .hosts
+        .iter()
+        .zip(1_u8..)
+        .map(|(host, last)| (host.member, [127, 0, 1, last].into()))
+        .collect();
+    let host = &plan.hosts[1];
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    let shared = plan.program_of(host).added_env.clone();
+    for variable in shared
+        .into_iter()
+        .chain(env::of_host(&plan, host))
+        .chain(env::with_addresses(&plan, host, &addresses))
+    {
+        assert_eq!(all.insert(variable.name.clone(), variable.value), None, "{}", variable.name);
+    }
+    assert_eq!(all["PAI_TASK_ROLE_LIST"], "a,b");
+    assert_eq!(all["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"], "1");
+    assert_eq!(all["PAI_HOST_IP_b_0"], "127.0.1.3");
+    assert_eq!(all["PAI_CONTAINER_HOST_IP"], "127.0.1.2");
+    assert_eq!(all["PAI_TASK_ROLE_INSTANCES"], "a:0,a:1,b:0");
+    assert_eq!(all["PAI_CONTAINER_HOST_PORT"], all["PAI_PORT_LIST_a_1_http"]);
+    assert_ne!(all["PAI_PORT_LIST_a_0_http"], all["PAI_PORT_LIST_a_1_http"]);
+}
+
+#[test]
+fn kube_batch_lists_bare_pod_names() {
+    let plan = plan(&kube_batch("tri", 3, &["mpirun", "-n", "3", "/bin/where"]));
+    assert_eq!(names(&plan), ["tri-0", "tri-1", "tri-2"]);
+    assert_eq!(View::of(&plan).hostfile, "tri-0\ntri-1\ntri-2\n");
+    assert_eq!(plan.ranks, Some(3));
+    let env = View::of(&plan).launch.unwrap().env;
+    assert_eq!(env["HYDRA_HOST_FILE"], "/mpi/hostfile");
+    assert_eq!(env["OMPI_MCA_orte_default_hostfile"], "/opt/unisono/hostfile.openmpi");
+}
+
+#[test]
+fn kubernetes_references_are_expanded_here_and_left_to_the_kubelet_there() {
+    let mut job = kubeflow(Dialect::KubeflowV1, "x", 1, 1, &["mpirun", "-np", "$(N)", "$$(N)"]);
+    job.groups[0].env = [("BASE", "2"), ("N", "$(BASE)")]
+        .map(|(name, value)| EnvVar { name: name.to_owned(), value: Some(value.to_owned()) })
+        .into();
+    assert_eq!(launch_words(&plan(&job))[2..], ["2", "$(N)"]);
+    let facts = Facts { engine: EngineKind::Kubernetes, ..Facts::default() };
+    assert_eq!(launch_words(&lay_out(&job, &facts, 1))[2..], ["$(N)", "$$(N)"]);
+}
+
+#[test]
+fn numbers_of_the_caller_shrink_hosts_slots_and_the_count_in_the_line() {
+    let line = "mpirun -np 64 --hostfile $AZUREML_MPI_HOSTFILE ./a -n 64";
+    let facts = Facts {
+        overrides: Overrides { hosts: Some(2), slots: Some(1), ..Overrides::default() },
+        ..Facts::default()
+    };
+    let plan = lay_out(&azure("big", 8, 8, line), &facts, 1);
+    assert_eq!((plan.hosts.len(), plan.ranks), (2, Some(2)));
+    assert_eq!(launch_words(&plan)[2], "mpirun -np 2 --hostfile $AZUREML_MPI_HOSTFILE ./a -n 64");
+    assert_eq!(codes(&plan), ["ranks-changed"]);
+}
+
+#[test]
+fn numbers_that_do_not_fit_are_told() {
+    let told = |np: &str| {
+        let job = kubeflow(Dialect::KubeflowV1, "x", 2, 2, &["mpirun", "-np", np, "./a"]);
+        codes(&plan(&job)).join(" ")
+    };
+    assert_eq!(told("8"), "ranks-over-slots");
+    assert_eq!(told("4"), "");
+    assert_eq!(told("2"), "slots-idle");
+    assert_eq!(told("$N"), "ranks-unknown");
+
+    let mut gpus = kubeflow(Dialect::KubeflowV1, "x", 2, 2, MPIRUN);
+    let limits = &mut gpus.groups[1].resources.limits;
+    limits.insert("nvidia.com/gpu".to_owned(), Quantity::of(4));
+    assert_eq!(codes(&plan(&gpus)), ["gpus-differ-from-slots"]);
+
+    let mut uneven = job(
+        "x",
+        Dialect::Unisono,
+        vec![
+            group("launcher", 1, 0, Runs::Launch(words(MPIRUN))),
+            group("fat", 1, 4, Runs::Ranks(None)),
+            group("thin", 1, 1, Runs::Ranks(None)),
+        ],
+    );
+    uneven.mpi.flavour = Some(Flavour::Intel);
+    assert_eq!(codes(&plan(&uneven)), ["uneven-slots"]);
+
+    let mut entry = kubeflow(Dialect::KubeflowV1, "x", 1, 1, MPIRUN);
+    entry.groups[0].runs = Runs::Launch(Command::ImageEntry(Vec::new()));
+    assert_eq!(codes(&plan(&entry)), ["no-launcher-visible", "image-entry"]);
+}
+
+#[test]
+fn plans_look_as_reviewed() {
+    let jobs = [
+        kubeflow(
+            Dialect::KubeflowV1alpha2,
+            "mnist",
+            1,
+            2,
+            &["/bin/bash", "-c", "mpirun --allow-run-as-root python fashion.py"],
+        ),
+        kubeflow(Dialect::KubeflowV2beta1, "pi", 2, 1, &["mpirun", "-n", "2", "/home/pi"]),
+        azure("hvd", 2, 4, "horovodrun -np 8 --hostfile AZUREML_MPI_HOSTFILE python train.py"),
+        openpai(
+            "ring",
+            vec![
+                role("main", 1, "mpirun -np 2 -H node-0,node-1 ./ring"),
+                role("node", 2, "sleep infinity"),
+            ],
+        ),
+        kube_batch("tri", 3, &["mpirun", "-n", "3", "hostname"]),
+    ];
+    for job in jobs {
+        let plan = plan(&job);
+        insta::assert_json_snapshot!(
+            format!("{}-{}", job.dialect.name().replace('/', "-"), job.name),
+            View::of(&plan)
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_plan_is_sound_and_grows_without_renaming(
+        name in "[A-Za-z0-9._-]{1,120}",
+        dialect in prop::sample::select(Dialect::ALL.to_vec()),
+        shape in prop::collection::vec(("[A-Za-z0-9_.~-]{1,70}", 0_u32..4, 0_u32..5, 0_u8..3), 1..4),
+        more in 0_u32..3,
+    ) {
+        prop_assume!(!name.starts_with('.'));
+        let mut launched = false;
+        let mut groups: Vec<unisono_job::Group> = Vec::new();
+        for (group_name, replicas, slots, kind) in shape {
+            if groups.iter().any(|other| other.name == group_name) {
+                continue;
+            }
+            let runs = match kind {
+                0 if !launched => { launched = true; Runs::LaunchOnFirst(words(MPIRUN)) }
+                1 => Runs::Own(words(&["./own"])),
+                _ => Runs::Ranks(None),
+            };
+            groups.push(group(&group_name, replicas, slots, runs));
+        }
+        let small = job(&name, dialect, groups);
+        let plan = plan(&small);
+        if let Some(ranks) = plan.ranks {
+            prop_assert_eq!(u64::from(ranks), plan.slot_count());
+        }
+        let mut large = small.clone();
+        for group in &mut large.groups {
+            group.replicas += more;
+        }
+        let grown = lay_out(&large, &Facts::default(), 2);
+        prop_assert_eq!(lint(&grown), Vec::<String>::new());
+        for host in &plan.hosts {
+            prop_assert_eq!(&grown.host(host.member).unwrap().name, &host.name);
+        }
+    }
+}
