@@ -1,16 +1,50 @@
 //! The faults and notes that reading can give, each with a name that people can look up.
 
-use unisono_job::{Code, Severity};
+use unisono_job::Code;
 
-/// Declares codes and lists them all.
+/// Declares the codes of one module and lists them.
 macro_rules! codes {
     ($($(#[$doc:meta])* $constant:ident = $name:literal, $severity:ident, $summary:literal, $explanation:literal;)*) => {
-        $($(#[$doc])* #[doc = $summary] pub(crate) static $constant: Code = Code {
-            name: $name, severity: Severity::$severity, summary: $summary, explanation: $explanation,
+        $($(#[$doc])* #[doc = $summary] pub(crate) static $constant: unisono_job::Code = unisono_job::Code {
+            name: $name,
+            severity: unisono_job::Severity::$severity,
+            summary: $summary,
+            explanation: $explanation,
         };)*
-        /// Every code of this module.
-        pub static CODES: &[&Code] = &[$(&$constant),*];
+        /// The codes of this module.
+        pub(crate) static LIST: &[&unisono_job::Code] = &[$(&$constant),*];
     };
+}
+pub(crate) use codes;
+
+/// The modules that have codes: a dialect with codes of its own adds its list here.
+const LISTS: &[&[&Code]] = &[LIST, crate::kubeflow::codes::LIST];
+
+/// Every code that reading and writing can give.
+pub static CODES: &[&Code] = &joined::<{ total(LISTS) }>(LISTS);
+
+const fn total(lists: &[&[&Code]]) -> usize {
+    let (mut total, mut list) = (0, 0);
+    while list < lists.len() {
+        total += lists[list].len();
+        list += 1;
+    }
+    total
+}
+
+const fn joined<const TOTAL: usize>(lists: &[&[&'static Code]]) -> [&'static Code; TOTAL] {
+    let mut codes = [&EMPTY; TOTAL];
+    let (mut filled, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut index = 0;
+        while index < lists[list].len() {
+            codes[filled] = lists[list][index];
+            filled += 1;
+            index += 1;
+        }
+        list += 1;
+    }
+    codes
 }
 
 codes! {
@@ -58,4 +92,21 @@ codes! {
         "The field is accepted for old files' sake and does nothing, in its own system too.";
     LOST = "lost-in-conversion", Warning, "a conversion could not carry a value",
         "The dialect that was asked for has no place for this value, or gives it another meaning. `convert --strict` refuses to lose anything.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_name_of_its_own_and_is_explained() {
+        let mut names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!((names.len(), all), (all, LISTS.iter().map(|list| list.len()).sum()));
+        for code in CODES {
+            assert!(!code.summary.is_empty() && code.explanation.ends_with('.'), "{}", code.name);
+        }
+    }
 }

@@ -204,6 +204,10 @@ pub struct Extras {
     pub template: String,
     /// Paths inside the template that have no effect outside Kubernetes, in document order.
     pub kubernetes_only: Vec<String>,
+    /// Which of the template's containers runs what the group runs.
+    pub container: usize,
+    /// Where the job's ssh keys are mounted, when the file states it.
+    pub ssh_auth_path: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Kubeflow `MPIJob`: v1alpha1, v1alpha2, v1 and v2beta1.
 
+pub(crate) mod codes;
+
 use unisono_job::{Dialect, Job, Note};
 
 use crate::write::Written;
