@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: demo test lint bench help
+.PHONY: demo test lint bench cluster help
 
 demo: ## Plan one example job of each system
 	@cargo xtask setup demo
@@ -14,6 +14,9 @@ lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
 
 bench: ## Measure, and print tables
 	@cargo xtask setup bench && cargo bench --workspace
+
+cluster: ## Start a real Kubernetes on this machine to play with
+	@cargo xtask setup test && cargo xtask cluster up
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10

@@ -1,5 +1,6 @@
 //! What the Makefile calls: set-up, tidy checks, code generation.
 
+mod cluster;
 mod setup;
 
 use clap::Parser;
@@ -8,10 +9,14 @@ use clap::Parser;
 enum Task {
     /// Installs what a Make target needs and the machine lacks, and says what.
     Setup(setup::Args),
+    /// Starts, uses and ends a real Kubernetes on this machine.
+    #[command(disable_help_flag = true)]
+    Cluster(cluster::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Setup(args) => setup::run(&args),
+        Task::Cluster(args) => cluster::run(&args),
     }
 }

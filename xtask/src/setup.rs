@@ -13,6 +13,11 @@ const NEEDS: &[(For, &str, &str)] = &[
     (For::Test, "/usr/bin/ip", "iproute2"),
     (For::Test, "/usr/sbin/sshd", "openssh-server"),
     (For::Test, "/usr/bin/ssh", "openssh-client"),
+    (For::Test, "/usr/bin/containerd", "containerd"),
+    (For::Test, "/usr/sbin/runc", "runc"),
+    (For::Test, "/usr/lib/cni/bridge", "containernetworking-plugins"),
+    (For::Test, "/usr/share/doc/busybox-static", "busybox-static"),
+    (For::Test, "/usr/sbin/debootstrap", "debootstrap"),
 ];
 
 #[derive(clap::Args)]

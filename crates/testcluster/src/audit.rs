@@ -1,0 +1,148 @@
+//! Enters: the API server's audit log. Leaves: how many requests whom, how, about what.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::namespaces::Walls;
+
+/// Where the API server writes one line a request, as the cluster's processes see it.
+pub(crate) const LOG: &str = "/mnt/log/audit.jsonl";
+
+/// A moment in the audit log, from which requests are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(u64);
+
+/// What a request was: who asked to do what with which kind of object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    /// The user's name, as `system:serviceaccount:NAMESPACE:NAME` for a service account.
+    pub user: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: String,
+    /// The resource with its group and subresource, as in `jobs.batch/status` or `pods`.
+    pub resource: String,
+}
+
+/// Numbers of requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts(BTreeMap<Request, u64>);
+
+impl Counts {
+    /// How many requests fit the description.
+    pub fn count(&self, fits: impl Fn(&Request) -> bool) -> u64 {
+        self.iter().filter(|(request, _)| fits(request)).map(|(_, count)| count).sum()
+    }
+
+    /// Only the requests of one user.
+    #[must_use]
+    pub fn of_user(&self, user: &str) -> Self {
+        let own = self.0.iter().filter(|(request, _)| request.user == user);
+        Self(own.map(|(request, count)| (request.clone(), *count)).collect())
+    }
+
+    /// Every kind of request with its number, by user, verb and resource.
+    pub fn iter(&self) -> impl Iterator<Item = (&Request, u64)> {
+        self.0.iter().map(|(request, count)| (request, *count))
+    }
+}
+
+/// The present end of the log.
+pub(crate) fn mark(walls: Walls) -> anyhow::Result<Mark> {
+    let log = std::fs::metadata(walls.path(LOG)).context("look at the audit log")?;
+    Ok(Mark(log.len()))
+}
+
+/// Counts what was answered since the mark.
+pub(crate) fn since(walls: Walls, mark: Mark) -> anyhow::Result<Counts> {
+    let mut log = File::open(walls.path(LOG)).context("open the audit log")?;
+    log.seek(SeekFrom::Start(mark.0)).context("go to a mark")?;
+    count(BufReader::new(log))
+}
+
+fn count(log: impl BufRead) -> anyhow::Result<Counts> {
+    let mut counts = Counts::default();
+    for line in log.lines() {
+        let line = line.context("read the audit log")?;
+        let event: Event = serde_json::from_str(&line).context("read a line of the audit log")?;
+        *counts.0.entry(event.request()).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// The parts of an audit event that are counted.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    verb: String,
+    user: User,
+    object_ref: Option<Object>,
+    #[serde(rename = "requestURI")]
+    uri: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    #[serde(default)]
+    resource: String,
+    #[serde(default)]
+    api_group: String,
+    #[serde(default)]
+    subresource: String,
+}
+
+impl Event {
+    fn request(self) -> Request {
+        let resource = match self.object_ref {
+            Some(object) if !object.resource.is_empty() => object.name(),
+            // Discovery, health, metrics: no object, only a path.
+            _ => self.uri.split('?').next().unwrap_or_default().to_owned(),
+        };
+        Request { user: self.user.username, verb: self.verb, resource }
+    }
+}
+
+impl Object {
+    fn name(self) -> String {
+        let mut name = self.resource;
+        for (separator, more) in [('.', self.api_group), ('/', self.subresource)] {
+            if !more.is_empty() {
+                name.push(separator);
+                name.push_str(&more);
+            }
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_user_verb_and_resource() {
+        let log = concat!(
+            r#"{"verb":"create","user":{"username":"a"},"objectRef":{"resource":"pods"},"requestURI":"/api/v1/pods"}"#,
+            "\n",
+            r#"{"verb":"create","user":{"username":"a"},"objectRef":{"resource":"pods"},"requestURI":"/api/v1/pods"}"#,
+            "\n",
+            r#"{"verb":"patch","user":{"username":"b"},"objectRef":{"resource":"jobs","apiGroup":"batch","subresource":"status"},"requestURI":"/x"}"#,
+            "\n",
+            r#"{"verb":"get","user":{"username":"b"},"requestURI":"/readyz?verbose"}"#,
+        );
+        let counts = count(log.as_bytes()).unwrap();
+        assert_eq!(counts.count(|request| request.verb == "create"), 2);
+        assert_eq!(counts.count(|request| request.resource == "jobs.batch/status"), 1);
+        assert_eq!(counts.of_user("b").count(|request| request.resource == "/readyz"), 1);
+        assert_eq!(counts.of_user("c").iter().count(), 0);
+    }
+}

@@ -1,0 +1,122 @@
+//! Enters: what something is made of. Leaves: a folder that holds it, made at most once.
+//!
+//! Everything that takes long to make (programs, root file systems, unpacked images) is kept outside
+//! the checkout, under a name that changes with what it is made of. A folder that is there is
+//! complete: it is made beside its place and renamed into it.
+
+use std::fs;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+
+/// The folder that all checkouts of the project share: `$UNISONO_CACHE`, else `unisono` in
+/// `$XDG_CACHE_HOME`, else in `~/.cache`.
+pub fn root() -> anyhow::Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(root) = variable("UNISONO_CACHE") {
+        return Ok(PathBuf::from(root));
+    }
+    if let Some(caches) = variable("XDG_CACHE_HOME") {
+        return Ok(Path::new(&caches).join("unisono"));
+    }
+    let home = variable("HOME").context("neither UNISONO_CACHE nor HOME is set")?;
+    Ok(Path::new(&home).join(".cache/unisono"))
+}
+
+/// The part of the cache that belongs to clusters.
+pub(crate) fn cluster_root() -> anyhow::Result<PathBuf> {
+    let root = root()?.join("cluster");
+    fs::create_dir_all(&root).with_context(|| format!("create {}", root.display()))?;
+    Ok(root)
+}
+
+/// Returns the folder `name-KEY`, after `make` has filled it if it was not there.
+///
+/// Whoever else asks for the same folder meanwhile, in any process, waits.
+pub(crate) fn folder(
+    name: &str,
+    key: &Key,
+    make: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<PathBuf> {
+    let root = cluster_root()?;
+    let place = root.join(format!("{name}-{}", key.short()));
+    if place.exists() {
+        return Ok(place);
+    }
+    let lock = File::create(root.join(format!(".{name}.lock"))).context("create a lock")?;
+    lock.lock().context("wait for a lock")?;
+    if place.exists() {
+        return Ok(place);
+    }
+    let draft = tempfile::Builder::new()
+        .prefix(&format!(".{name}-"))
+        .tempdir_in(&root)
+        .context("create a folder to work in")?;
+    make(draft.path()).with_context(|| format!("make {}", place.display()))?;
+    let draft = draft.keep();
+    fs::rename(&draft, &place).with_context(|| format!("rename to {}", place.display()))?;
+    Ok(place)
+}
+
+/// A name for what something is made of: the same parts, the same key.
+#[derive(Clone)]
+pub(crate) struct Key(Sha256);
+
+impl Key {
+    pub(crate) fn new() -> Self {
+        Self(Sha256::new())
+    }
+
+    /// Adds a part; its length goes in too, so that parts cannot run into one another.
+    pub(crate) fn with(mut self, part: impl AsRef<[u8]>) -> Self {
+        let part = part.as_ref();
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
+        self
+    }
+
+    pub(crate) fn with_file(self, path: &Path) -> anyhow::Result<Self> {
+        let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+        Ok(self.with(bytes))
+    }
+
+    /// Sixteen digits are enough to tell a few versions apart and short enough to read.
+    pub(crate) fn short(&self) -> String {
+        hexadecimal(&self.0.clone().finalize())[..16].to_owned()
+    }
+}
+
+/// The SHA-256 of some bytes, as image digests are written.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
+        .map(char::from)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_key_do_not_run_into_one_another() {
+        assert_ne!(
+            Key::new().with("ab").with("c").short(),
+            Key::new().with("a").with("bc").short()
+        );
+    }
+
+    #[test]
+    fn a_digest_is_written_as_hexadecimal() {
+        assert_eq!(sha256(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    }
+}

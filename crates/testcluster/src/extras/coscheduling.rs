@@ -1,0 +1,68 @@
+//! The scheduler that starts all members of a `PodGroup` or none.
+
+use serde_json::json;
+
+use crate::binaries;
+use crate::cluster::Cluster;
+
+/// The `schedulerName` of pods that want to be scheduled as a gang.
+pub const SCHEDULER: &str = "scheduler-plugins-scheduler";
+
+impl Cluster {
+    /// Starts the coscheduling plugin's scheduler, [`SCHEDULER`], beside the usual one, with the
+    /// controller that counts a `PodGroup`'s members.
+    pub fn start_coscheduling(&self) -> anyhow::Result<()> {
+        let programs = binaries::SCHEDULER_PLUGINS.build()?;
+        let source = binaries::SCHEDULER_PLUGINS.source_of("sigs.k8s.io/scheduler-plugins")?;
+        self.apply_folder(&source.join("config/crd/bases"))?;
+        let kubeconfig = self.write_kubeconfig("coscheduling")?;
+        let configuration = self.write_file(
+            "coscheduling.json",
+            &json!({
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "leaderElection": { "leaderElect": false },
+                "clientConnection": { "kubeconfig": kubeconfig, "qps": 1000, "burst": 2000 },
+                "profiles": [{
+                    "schedulerName": SCHEDULER,
+                    "plugins": {
+                        "multiPoint": { "enabled": [{ "name": "Coscheduling" }] },
+                        "queueSort": {
+                            "enabled": [{ "name": "Coscheduling" }],
+                            "disabled": [{ "name": "*" }],
+                        },
+                    },
+                    "pluginConfig": [{
+                        "name": "Coscheduling",
+                        "args": { "permitWaitingTimeSeconds": 10 },
+                    }],
+                }],
+            })
+            .to_string(),
+        )?;
+        self.start_part(
+            "coscheduling-scheduler",
+            &programs.join("scheduler"),
+            &[
+                format!("--config={configuration}"),
+                // The usual scheduler has the usual port.
+                "--secure-port=10359".to_owned(),
+            ],
+        )?;
+        self.start_part(
+            "coscheduling-controller",
+            &programs.join("controller"),
+            &[
+                format!("--kubeconfig={kubeconfig}"),
+                "--metricsAddr=0".to_owned(),
+                "--probeAddr=127.0.0.1:8091".to_owned(),
+                "--qps=1000".to_owned(),
+                "--burst=2000".to_owned(),
+            ],
+        )?;
+        self.wait_for_parts("the coscheduling controller", || {
+            let answer = ureq::get("http://127.0.0.1:8091/readyz").call();
+            Ok(answer.is_ok().then_some(()))
+        })
+    }
+}

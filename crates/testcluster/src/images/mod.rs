@@ -1,0 +1,90 @@
+//! The images that the tests' pods run, made on this machine without a registry.
+
+mod archive;
+mod busybox;
+mod layer;
+mod store;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use archive::Configuration;
+
+use crate::cache::{self, Key};
+use crate::progress::Progress;
+
+pub(crate) use store::import;
+
+/// The image of every pod's sandbox.
+pub(crate) const PAUSE: &str = "unisono.test/pause:1";
+
+/// An image that nodes can have from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Image {
+    /// A static busybox with all its commands: the smallest thing with a shell.
+    Busybox,
+}
+
+/// How an image is made.
+struct Recipe {
+    name: &'static str,
+    configuration: Configuration,
+    /// All that decides what comes out, besides this program.
+    key: fn() -> anyhow::Result<Key>,
+    /// Fills the empty root folder.
+    fill: fn(&Path) -> anyhow::Result<()>,
+}
+
+impl Image {
+    /// Every image there is.
+    pub const ALL: &[Self] = &[Self::Busybox];
+
+    /// What a pod writes to have it; with `imagePullPolicy: Never` or `IfNotPresent`.
+    pub fn reference(self) -> String {
+        self.recipe().reference()
+    }
+
+    /// The image as a `docker save` archive, made now if it never was.
+    pub fn archive(self) -> anyhow::Result<PathBuf> {
+        self.recipe().archive()
+    }
+
+    fn recipe(self) -> &'static Recipe {
+        match self {
+            Self::Busybox => &busybox::BUSYBOX,
+        }
+    }
+}
+
+impl Recipe {
+    fn reference(&self) -> String {
+        format!("unisono.test/{}:1", self.name)
+    }
+
+    fn archive(&self) -> anyhow::Result<PathBuf> {
+        let key = (self.key)()?.with(format!("{:?}", self.configuration));
+        let folder = cache::folder(&format!("image-{}", self.name), &key, |draft| {
+            self.make(&draft.join("image.tar"))
+        })?;
+        Ok(folder.join("image.tar"))
+    }
+
+    fn make(&self, output: &Path) -> anyhow::Result<()> {
+        let progress = Progress::new(format!("making the image {}", self.name));
+        let start = Instant::now();
+        let root = tempfile::tempdir_in(cache::cluster_root()?)?;
+        (self.fill)(root.path())?;
+        archive::write(&self.reference(), root.path(), self.configuration, output)?;
+        progress.done(&format!("{} s", start.elapsed().as_secs()));
+        Ok(())
+    }
+}
+
+/// The folder from which nodes mount these images, and the sandbox' own.
+pub(crate) fn store(images: &[Image]) -> anyhow::Result<PathBuf> {
+    let mut archives = vec![busybox::PAUSE.archive()?];
+    for image in images {
+        archives.push(image.archive()?);
+    }
+    store::with(&archives)
+}
