@@ -3,7 +3,10 @@
 //! A plan is linear in its hosts: what members of a group share is held once, in a [`Program`], and lists that grow with
 //! the number of hosts (host files, host tables, lists of addresses) are made on demand from the plan.
 
-use serde::{Deserialize, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use unisono_job::{Group, Job, Note};
 
 use crate::hostfile::Form;
@@ -52,12 +55,47 @@ pub struct Host {
 }
 
 /// A member, by its group's place in the job and its index in the group. Stays the same when groups grow or shrink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Written as `GROUP.INDEX`, also where it is a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member {
     /// The group's place in the job.
     pub group: u32,
     /// The index in the group, from 0.
     pub index: u32,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.group, self.index)
+    }
+}
+
+/// Why a text names no member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a member is written as GROUP.INDEX, two numbers")]
+pub struct NoMember;
+
+impl FromStr for Member {
+    type Err = NoMember;
+
+    fn from_str(text: &str) -> Result<Self, NoMember> {
+        let (group, index) = text.split_once('.').ok_or(NoMember)?;
+        let number = |text: &str| text.parse().map_err(|_| NoMember);
+        Ok(Self { group: number(group)?, index: number(index)? })
+    }
+}
+
+impl Serialize for Member {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
 }
 
 /// What a host is for.
@@ -82,6 +120,11 @@ impl HostRuns {
             Self::Ranks => "ranks",
             Self::LaunchAndRanks => "launch+ranks",
         }
+    }
+
+    /// Whether the host runs something that ends, and so can end the job.
+    pub const fn runs_command(self) -> bool {
+        !matches!(self, Self::Ranks)
     }
 
     /// Whether the host runs the launch line.

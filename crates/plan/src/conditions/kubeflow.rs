@@ -1,0 +1,350 @@
+//! Kubeflow's conditions, version by version, and Unisono's own, which follow the same scheme.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use unisono_job::{Dialect, System};
+
+use super::{Condition, Happening, failure_sentence};
+use crate::{Cause, EndReason, Plan, Stage, Status, Time, Verdict};
+
+/// Condition types.
+const CREATED: &str = "Created";
+const RUNNING: &str = "Running";
+const RESTARTING: &str = "Restarting";
+const SUSPENDED: &str = "Suspended";
+const SUCCEEDED: &str = "Succeeded";
+const FAILED: &str = "Failed";
+
+/// Messages longer than this are cut, as that operator cuts them.
+const LONGEST_MESSAGE: usize = 1024;
+
+pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time) {
+    let job = Told::of(plan);
+    if prior.created.is_none() && status.created.is_some() {
+        job.set(status, CREATED, true, "Created", "is created.", now);
+    }
+    if plan.job.dialect == Dialect::KubeflowV1alpha2
+        && status.failed_launches > prior.failed_launches
+        && !status.is_terminal()
+    {
+        status.conditions.retain(|condition| condition.kind != RUNNING);
+        job.set(status, RESTARTING, true, "Restarting", "is restarting.", now);
+    }
+    if let Some(since) = status.running_since
+        && !holds(status, RUNNING)
+        && !prior.is_terminal()
+        && status.stage != Stage::Suspended
+    {
+        status.conditions.retain(|condition| condition.kind != RESTARTING);
+        job.set(status, RUNNING, true, "Running", "is running.", since.max(Time(0)).min(now));
+    }
+    update_suspended(&job, prior, status, now);
+    if status.is_terminal() && !prior.is_terminal() {
+        update_ended(&job, plan, status, now);
+    }
+}
+
+fn update_suspended(job: &Told<'_>, prior: &Status, status: &mut Status, now: Time) {
+    let (was, is) = (prior.stage == Stage::Suspended, status.stage == Stage::Suspended);
+    if is && !was {
+        let reason = job.reason("Suspended");
+        let message = format!("{} suspended", job.kind);
+        put(status, SUSPENDED, true, reason.clone(), message, now);
+        if holds(status, RUNNING) {
+            job.set(status, RUNNING, false, "Suspended", "is suspended.", now);
+        }
+    } else if was && !is && !status.is_terminal() {
+        let message = format!("{} resumed", job.kind);
+        put(status, SUSPENDED, false, job.reason("Resumed"), message, now);
+    }
+}
+
+fn update_ended(job: &Told<'_>, plan: &Plan, status: &mut Status, now: Time) {
+    // Only the flag is turned: when it ran stays to be read.
+    let mut ever_ran = false;
+    for condition in &mut status.conditions {
+        if condition.kind == RUNNING {
+            condition.holds = false;
+            ever_ran = true;
+        }
+    }
+    let succeeded = status.end().is_some_and(|end| end.verdict == Verdict::Succeeded);
+    if !ever_ran && plan.job.dialect == Dialect::KubeflowV2beta1 {
+        let (reason, ending) = if succeeded {
+            ("Succeeded", "successfully completed.")
+        } else {
+            ("Failed", "has failed")
+        };
+        job.set(status, RUNNING, false, reason, ending, now);
+    }
+    if succeeded {
+        job.set(status, SUCCEEDED, true, "Succeeded", "successfully completed.", now);
+    } else {
+        let (reason, message) = failure(job, plan, status);
+        put(status, FAILED, true, reason, message, now);
+    }
+}
+
+/// Reason and message of a failure. The oldest versions always say the same; the newest copies its launcher Job's words.
+fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
+    let plain = format!("{} has failed", job.subject());
+    let Some(end) = status.end() else {
+        return (job.reason("Failed"), plain);
+    };
+    let evicted = end.cause == Some(Cause::Evicted);
+    match plan.job.dialect {
+        Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 => (job.reason("Failed"), plain),
+        Dialect::KubeflowV1 if !evicted => (job.reason("Failed"), plain),
+        _ if evicted => {
+            let why = failure_sentence(status).unwrap_or(plain);
+            (job.reason("Evicted"), why)
+        }
+        _ => {
+            let (reason, message) = match end.reason {
+                EndReason::DeadlineExceeded => {
+                    ("DeadlineExceeded", "Job was active longer than specified deadline".to_owned())
+                }
+                EndReason::RetriesExhausted | EndReason::NotRetriable => (
+                    "BackoffLimitExceeded",
+                    "Job has reached the specified backoff limit".to_owned(),
+                ),
+                EndReason::LostTooOften => (
+                    "GangRestartsExceeded",
+                    "hosts were lost more often than is allowed".to_owned(),
+                ),
+                EndReason::StopRequested | EndReason::Completed => {
+                    ("Stopped", "somebody stopped it".to_owned())
+                }
+            };
+            let message = match failure_sentence(status) {
+                Some(why) if end.reason != EndReason::DeadlineExceeded => {
+                    format!("{message}: {why}")
+                }
+                Some(_) | None => message,
+            };
+            (reason.to_owned(), cut(message))
+        }
+    }
+}
+
+fn cut(mut message: String) -> String {
+    let mut at = LONGEST_MESSAGE.min(message.len());
+    while !message.is_char_boundary(at) {
+        at -= 1;
+    }
+    message.truncate(at);
+    message
+}
+
+/// How a job is spoken of.
+struct Told<'plan> {
+    kind: &'static str,
+    namespace: &'plan str,
+    name: &'plan str,
+}
+
+impl<'plan> Told<'plan> {
+    fn of(plan: &'plan Plan) -> Self {
+        Self {
+            kind: if plan.job.dialect.system() == System::Unisono {
+                "UnisonoJob"
+            } else {
+                "MPIJob"
+            },
+            namespace: plan.namespace(),
+            name: plan.job.name.as_str(),
+        }
+    }
+
+    fn subject(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+
+    fn reason(&self, ending: &str) -> String {
+        format!("{}{ending}", self.kind)
+    }
+
+    fn set(
+        &self,
+        status: &mut Status,
+        kind: &str,
+        holds: bool,
+        reason: &str,
+        ending: &str,
+        now: Time,
+    ) {
+        let message = format!("{} {ending}", self.subject());
+        put(status, kind, holds, self.reason(reason), message, now);
+    }
+}
+
+/// Writes a condition. The same again writes nothing; the time of change moves only when it begins or ceases to hold.
+fn put(status: &mut Status, kind: &str, holds: bool, reason: String, message: String, now: Time) {
+    let old = status.conditions.iter().position(|condition| condition.kind == kind);
+    let mut changed = now;
+    if let Some(at) = old {
+        let old = &status.conditions[at];
+        if old.holds == holds && old.reason == reason {
+            return;
+        }
+        if old.holds == holds {
+            changed = old.changed;
+        }
+        status.conditions.remove(at);
+    }
+    let kind = kind.to_owned();
+    status.conditions.push(Condition { kind, holds, reason, message, updated: now, changed });
+}
+
+fn holds(status: &Status, kind: &str) -> bool {
+    status.conditions.iter().any(|condition| condition.kind == kind && condition.holds)
+}
+
+pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happening> {
+    let told: &[&str] = match plan.job.dialect {
+        Dialect::KubeflowV1alpha1 => &[],
+        Dialect::KubeflowV1alpha2 => &[SUCCEEDED, FAILED],
+        _ => &[CREATED, RUNNING, SUSPENDED, SUCCEEDED, FAILED],
+    };
+    let is_new = |condition: &&Condition| {
+        let same = |old: &Condition| old.kind == condition.kind && old.reason == condition.reason;
+        condition.updated > Time(0) && !prior.conditions.iter().any(same)
+    };
+    status
+        .conditions
+        .iter()
+        .filter(|condition| told.contains(&condition.kind.as_str()))
+        .filter(is_new)
+        .map(|condition| Happening {
+            is_warning: condition.kind == FAILED,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+        })
+        .collect()
+}
+
+/// Status of v1alpha1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct V1alpha1Status {
+    /// `Active`, `Succeeded` or `Failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launcher_status: Option<&'static str>,
+    /// Workers that are up.
+    pub worker_replicas: u32,
+    /// When the job began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<String>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<String>,
+}
+
+pub(super) fn v1alpha1(plan: &Plan, status: &Status) -> V1alpha1Status {
+    let launcher_status = match (&status.stage, status.running_since) {
+        (Stage::Ended(end), _) if end.verdict == Verdict::Succeeded => Some("Succeeded"),
+        (Stage::Ended(_), _) => Some("Failed"),
+        (_, Some(_)) => Some("Active"),
+        (_, None) => None,
+    };
+    let workers = replicas(plan, status).remove("Worker").and_then(|worker| worker.active);
+    V1alpha1Status {
+        launcher_status,
+        worker_replicas: workers.unwrap_or(0),
+        start_time: status.started.map(|time| time.to_string()),
+        completion_time: status.completed.map(|time| time.to_string()),
+    }
+}
+
+/// Status of the versions with conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobStatusView {
+    /// What holds and what does not.
+    pub conditions: Vec<ConditionView>,
+    /// Members by role.
+    pub replica_statuses: BTreeMap<String, ReplicaView>,
+    /// When the job began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<String>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<String>,
+}
+
+/// A condition as objects hold it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True` or `False`.
+    pub status: &'static str,
+    /// Why, as one word.
+    pub reason: String,
+    /// Why, as a sentence.
+    pub message: String,
+    /// When it was last written.
+    pub last_update_time: String,
+    /// When it last changed.
+    pub last_transition_time: String,
+}
+
+/// Members of a role; zeroes are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReplicaView {
+    /// Up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<u32>,
+    /// Ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub succeeded: Option<u32>,
+    /// Ended badly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u32>,
+}
+
+pub(super) fn status(plan: &Plan, status: &Status) -> JobStatusView {
+    let conditions = status.conditions.iter().map(|condition| ConditionView {
+        kind: condition.kind.clone(),
+        status: if condition.holds { "True" } else { "False" },
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
+        last_update_time: condition.updated.to_string(),
+        last_transition_time: condition.changed.to_string(),
+    });
+    JobStatusView {
+        conditions: conditions.collect(),
+        replica_statuses: replicas(plan, status),
+        start_time: status.started.map(|time| time.to_string()),
+        completion_time: status.completed.map(|time| time.to_string()),
+    }
+}
+
+fn replicas(plan: &Plan, status: &Status) -> BTreeMap<String, ReplicaView> {
+    let some = |count: u32| (count > 0).then_some(count);
+    let groups = plan.job.groups.iter().zip(&status.groups);
+    groups
+        .map(|(group, counts)| {
+            let launches = group.runs.launch_line().is_some();
+            // A launcher's failures are counted over all its tries, as its Job counts them.
+            let failed = if launches { status.failed_launches } else { counts.failed };
+            let view = ReplicaView {
+                active: some(if launches { counts.existing } else { counts.active }),
+                succeeded: some(counts.succeeded),
+                failed: some(failed),
+            };
+            (capitalised(&group.name), view)
+        })
+        .collect()
+}
+
+/// The keys are `Launcher` and `Worker`.
+fn capitalised(name: &str) -> String {
+    let mut characters = name.chars();
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}

@@ -1,0 +1,131 @@
+//! What an engine sees: every incarnation of every member, and what is asked of the job from outside.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Member, Time};
+
+/// Everything an engine sees of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// What exists, older tries included, in any order.
+    pub seen: Vec<Seen>,
+    /// Whether there is room for the job.
+    pub room: Room,
+    /// Whether somebody asked to stop the job.
+    pub stop_requested: bool,
+}
+
+/// Whether there is room for all of a job at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Room {
+    /// There is, or nobody keeps count.
+    #[default]
+    Given,
+    /// Not yet, and why.
+    Waiting(String),
+}
+
+/// One incarnation of a member: something that exists, or existed and left its end behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Which one.
+    pub incarnation: Incarnation,
+    /// How far it is.
+    pub state: SeenState,
+    /// Where it is, once it has an address.
+    pub address: Option<IpAddr>,
+}
+
+/// A member as it was created in one epoch. Never starts twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Incarnation {
+    /// The member.
+    pub member: Member,
+    /// The epoch it was created in.
+    pub epoch: u32,
+}
+
+/// How far an incarnation is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeenState {
+    /// It exists and is not up, for this reason.
+    Coming(String),
+    /// The host is up. Its command, if it has one, waits to be let go.
+    Up,
+    /// Its command runs.
+    Running {
+        /// Since when.
+        since: Time,
+    },
+    /// It has ended.
+    Ended(Ended),
+}
+
+/// How an incarnation ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When its command began, if it did.
+    pub started: Option<Time>,
+    /// When it ended.
+    pub at: Time,
+    /// The exit code; for a signal 128 and its number.
+    pub code: i32,
+    /// What ended it.
+    pub cause: Cause,
+    /// The rank that failed first, when that is known.
+    pub rank: Option<u32>,
+    /// The last lines it wrote.
+    pub last_lines: Vec<String>,
+}
+
+impl Ended {
+    /// Whether all is well.
+    pub const fn succeeded(&self) -> bool {
+        self.code == 0 && matches!(self.cause, Cause::Exited)
+    }
+}
+
+/// What ended an incarnation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Its command ended by itself.
+    Exited,
+    /// It used more memory than it may.
+    OutOfMemory,
+    /// It could never start.
+    CannotStart,
+    /// The platform took its place away.
+    Evicted,
+    /// Something more important took its place.
+    Preempted,
+    /// Its machine is gone.
+    NodeLost,
+    /// Somebody removed it.
+    Deleted,
+}
+
+impl Cause {
+    /// Whether the platform did it, not the job.
+    pub const fn is_the_platforms(self) -> bool {
+        match self {
+            Self::Exited | Self::OutOfMemory | Self::CannotStart => false,
+            Self::Evicted | Self::Preempted | Self::NodeLost | Self::Deleted => true,
+        }
+    }
+
+    /// What happened, as the end of a sentence about a host.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Exited => "ended",
+            Self::OutOfMemory => "ran out of memory",
+            Self::CannotStart => "could not start",
+            Self::Evicted => "was evicted",
+            Self::Preempted => "was preempted",
+            Self::NodeLost => "was lost with its node",
+            Self::Deleted => "was removed by somebody",
+        }
+    }
+}

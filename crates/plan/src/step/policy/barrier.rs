@@ -1,0 +1,59 @@
+//! The start barrier: no command begins before every host of the job is up and nothing of an earlier try is left.
+//!
+//! A slow start is never a failure, and needs no `sleep` in anybody's command.
+
+use unisono_job::LauncherStart;
+
+use crate::step::sight::{Sight, is_up};
+use crate::{Host, Plan, SeenState, Status, Time, Wanted, Why};
+
+/// What the job's commands wait for; nothing when they may begin.
+pub(crate) fn waits(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Vec<Why> {
+    let mut whys = Vec::new();
+    if let Some(first) = sight.stale.first() {
+        let host = plan.host(first.member).map(|host| host.name.clone());
+        whys.push(Why::Clearing {
+            host: host.unwrap_or_else(|| format!("surplus member {}", first.member)),
+            others: sight.stale.len() - 1,
+        });
+    }
+    if let Some(until) = status.not_before.filter(|until| now < *until) {
+        whys.push(Why::Backoff { attempt: status.attempt, until });
+    }
+    let mut down = plan.hosts.iter().filter(|host| !sight.state(host).is_some_and(is_up));
+    if let Some(first) = down.next() {
+        let reason = match sight.state(first) {
+            Some(SeenState::Coming(reason)) => reason.clone(),
+            Some(SeenState::Up | SeenState::Running { .. } | SeenState::Ended(_)) | None => {
+                "it is being created".to_owned()
+            }
+        };
+        whys.push(Why::Coming { host: first.name.clone(), reason, others: down.count() });
+    }
+    whys
+}
+
+/// What a host is to be while the job starts.
+pub(crate) fn wanted(
+    plan: &Plan,
+    status: &Status,
+    sight: &Sight<'_>,
+    host: &Host,
+    now: Time,
+) -> Wanted {
+    if sight.state(host).is_none() && sight.is_blocked(host.member) {
+        return Wanted::Absent;
+    }
+    if !host.runs.runs_command() {
+        return Wanted::Running;
+    }
+    let backs_off = status.not_before.is_some_and(|until| now < until);
+    let comes_last = plan.job.policies.launcher_start == LauncherStart::AfterWorkers
+        && !workers_are_up(plan, sight);
+    if backs_off || comes_last { Wanted::Absent } else { Wanted::Held }
+}
+
+fn workers_are_up(plan: &Plan, sight: &Sight<'_>) -> bool {
+    let mut workers = plan.hosts.iter().filter(|host| !host.runs.runs_command());
+    workers.all(|host| sight.state(host).is_some_and(is_up))
+}

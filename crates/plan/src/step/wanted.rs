@@ -1,0 +1,176 @@
+//! From a status to what is wanted, when to look again, and why the job waits.
+
+use std::collections::BTreeMap;
+
+use super::policy::end_rules::{Outcome, outcome};
+use super::policy::{admission, barrier, clean_up, deadline, loss, suspend, ttl};
+use super::sight::{Sight, is_alive, is_up};
+use super::transition::judged_at;
+use crate::{
+    GroupCounts, Host, Member, Observed, Plan, SeenState, Stage, Status, Time, Want, Wanted, Why,
+};
+
+pub(super) fn want(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Want {
+    let expired = ttl::due(&plan.job.policies, status).is_some_and(|due| now >= due);
+    Want {
+        attempt: status.attempt,
+        epoch: status.epoch,
+        members: members(plan, status, sight, now),
+        remove: sight.stale.clone(),
+        remove_job: status.is_terminal() && expired,
+    }
+}
+
+fn members(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> BTreeMap<Member, Wanted> {
+    let wanted = |host: &Host| match status.stage {
+        Stage::New | Stage::Queued => None,
+        Stage::Suspended => suspended(plan, status, host, sight.state(host)?, now),
+        // What has ended is over, even when nothing of it is seen any more.
+        Stage::Starting | Stage::Running if status.ended.contains_key(&host.member) => None,
+        Stage::Starting => Some(barrier::wanted(plan, status, sight, host, now)),
+        // A member that is not seen may only be seen late: it must not be made twice.
+        Stage::Running if status.missing.contains_key(&host.member) => None,
+        Stage::Running => Some(Wanted::Running),
+        Stage::Ended(_) => {
+            let completed = status.completed.unwrap_or(now);
+            clean_up::wanted(plan, host, sight.state(host)?, completed, now)
+        }
+    };
+    plan.hosts.iter().filter_map(|host| Some((host.member, wanted(host)?))).collect()
+}
+
+fn suspended(
+    plan: &Plan,
+    status: &Status,
+    host: &Host,
+    state: &SeenState,
+    now: Time,
+) -> Option<Wanted> {
+    if !is_alive(state) && host.runs.launches() {
+        return None;
+    }
+    let until = stop_until(plan, status, now);
+    let asks = is_alive(state) && host.runs.runs_command() && now < until;
+    Some(if asks { Wanted::Stopping { until } } else { Wanted::Absent })
+}
+
+fn stop_until(plan: &Plan, status: &Status, now: Time) -> Time {
+    let since = status.completed.or(status.stopping_since).unwrap_or(now);
+    since.after(suspend::grace(plan.facts.engine))
+}
+
+/// Members of each group by what they are doing.
+pub(super) fn counts(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<GroupCounts> {
+    let mut counts = vec![GroupCounts::default(); plan.job.groups.len()];
+    for host in &plan.hosts {
+        let Some(count) = counts.get_mut(host.member.group as usize) else {
+            continue;
+        };
+        let known = status.ended.get(&host.member);
+        match (sight.state(host), known) {
+            (_, Some(ended)) | (Some(SeenState::Ended(ended)), None) => {
+                let which =
+                    if ended.succeeded() { &mut count.succeeded } else { &mut count.failed };
+                *which += 1;
+            }
+            (Some(state), None) => {
+                count.existing += 1;
+                count.active += u32::from(is_up(state));
+            }
+            (None, None) => {}
+        }
+    }
+    counts
+}
+
+/// When to look again even if nothing happens.
+pub(super) fn wake_at(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option<Time> {
+    let policies = &plan.job.policies;
+    let anything_alive = sight.current.values().any(|seen| is_alive(&seen.state));
+    let stopping = anything_alive.then(|| stop_until(plan, status, now));
+    let times: Vec<Option<Time>> = match &status.stage {
+        Stage::New | Stage::Queued => Vec::new(),
+        Stage::Suspended => vec![stopping],
+        Stage::Starting | Stage::Running => {
+            let patience = loss::patience(plan.facts.engine);
+            vec![
+                deadline::due(policies, status),
+                status.not_before,
+                status.missing.values().min().map(|since| since.after(patience)),
+                judging(plan, status).map(|(_, until)| until),
+            ]
+        }
+        Stage::Ended(_) => vec![ttl::due(policies, status), stopping],
+    };
+    times.into_iter().flatten().filter(|time| *time > now).min()
+}
+
+/// The failed command whose failure is not judged yet, and when it will be.
+fn judging(plan: &Plan, status: &Status) -> Option<(Member, Time)> {
+    match outcome(plan, &status.ended)? {
+        Outcome::Failed(member) => Some((member, judged_at(plan, status.ended.get(&member)?))),
+        Outcome::Succeeded(_) => None,
+    }
+}
+
+/// Why the job waits. Never empty.
+pub(super) fn whys(
+    plan: &Plan,
+    status: &Status,
+    observed: &Observed,
+    sight: &Sight<'_>,
+    now: Time,
+) -> Vec<Why> {
+    match &status.stage {
+        Stage::New | Stage::Queued => {
+            let why = admission::waits(status, &observed.room);
+            vec![why.unwrap_or_else(|| Why::Queued { reason: "it was just seen".to_owned() })]
+        }
+        Stage::Suspended => {
+            stopping(plan, sight, |_| true).into_iter().chain([Why::Suspended]).collect()
+        }
+        Stage::Starting => barrier::waits(plan, status, sight, now),
+        Stage::Running => running(plan, status, sight),
+        Stage::Ended(_) => {
+            let going = |host: &Host| {
+                let completed = status.completed.unwrap_or(now);
+                let state = sight.state(host);
+                state.is_some_and(|it| clean_up::wanted(plan, host, it, completed, now).is_some())
+            };
+            let expiring = ttl::due(&plan.job.policies, status).map(|at| Why::Expiring { at });
+            let mut whys = Vec::from_iter(stopping(plan, sight, going));
+            whys.push(expiring.unwrap_or(Why::Ended));
+            whys
+        }
+    }
+}
+
+fn stopping(plan: &Plan, sight: &Sight<'_>, goes: impl Fn(&Host) -> bool) -> Option<Why> {
+    let mut going = plan.hosts.iter().filter(|host| sight.state(host).is_some() && goes(host));
+    let first = going.next()?;
+    Some(Why::Stopping { host: first.name.clone(), others: going.count() })
+}
+
+fn running(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<Why> {
+    let name = |member: Member| plan.host(member).map(|host| host.name.clone()).unwrap_or_default();
+    let mut whys = Vec::new();
+    if let Some((member, until)) = judging(plan, status) {
+        whys.push(Why::Judging { host: name(member), until });
+    }
+    if let Some((member, since)) = status.missing.iter().next() {
+        let until = since.after(loss::patience(plan.facts.engine));
+        whys.push(Why::Missing { host: name(*member), until });
+    }
+    let busy = |host: &&Host| host.runs.runs_command() && !status.ended.contains_key(&host.member);
+    let mut commands = plan.hosts.iter().filter(busy);
+    if let Some(first) = commands.next() {
+        whys.push(Why::Running { host: first.name.clone(), others: commands.count() });
+    }
+    let mut coming =
+        plan.hosts.iter().filter(|host| matches!(sight.state(host), Some(SeenState::Coming(_))));
+    if let Some(first) = coming.next() {
+        let reason = "it joins a running job".to_owned();
+        whys.push(Why::Coming { host: first.name.clone(), reason, others: coming.count() });
+    }
+    whys
+}
