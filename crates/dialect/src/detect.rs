@@ -2,9 +2,9 @@
 
 use unisono_job::{Dialect, Note};
 
-use crate::codes;
 use crate::scalar::Schema;
 use crate::tree::{Node, Value};
+use crate::{codes, kubeflow};
 
 /// What a document is.
 #[derive(Debug)]
@@ -43,19 +43,18 @@ pub(crate) const fn schema(dialect: Dialect) -> Schema {
 
 fn kubernetes_object<'tree>(root: &'tree Node, version: &str, kind: &str) -> Found<'tree> {
     match (version, kind) {
-        ("kubeflow.org/v1alpha1", "MPIJob") => Found::Job(Dialect::KubeflowV1alpha1),
-        ("kubeflow.org/v1alpha2", "MPIJob") => Found::Job(Dialect::KubeflowV1alpha2),
-        ("kubeflow.org/v1", "MPIJob") => Found::Job(Dialect::KubeflowV1),
-        ("kubeflow.org/v2beta1", "MPIJob") => Found::Job(Dialect::KubeflowV2beta1),
         ("scheduling.incubator.k8s.io/v1alpha1", "MPI") => Found::Job(Dialect::KubeBatch),
         ("unisono.dev/v1alpha1", "UnisonoJob") => Found::Job(Dialect::Unisono),
         (_, "List" | "MPIJobList" | "MPIList" | "UnisonoJobList") => {
             Found::List(root.get("items").map(Node::items).unwrap_or_default())
         }
-        (version, "MPIJob") => Found::Refused(
-            unknown(format!("`{version}` is no version of MPIJob"))
-                .hint("the versions are kubeflow.org/v1alpha1, v1alpha2, v1 and v2beta1"),
-        ),
+        (version, "MPIJob") => match kubeflow::version(version) {
+            Some(served) => Found::Job(kubeflow::written_version(root, served)),
+            None => Found::Refused(
+                unknown(format!("`{version}` is no version of MPIJob"))
+                    .hint("the versions are kubeflow.org/v1alpha1, v1alpha2, v1 and v2beta1"),
+            ),
+        },
         (version, "MPI" | "UnisonoJob") => Found::Refused(
             unknown(format!("`{version}` is no version of {kind}"))
                 .hint("write scheduling.incubator.k8s.io/v1alpha1 for MPI, unisono.dev/v1alpha1 for UnisonoJob"),

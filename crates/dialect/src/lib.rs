@@ -13,6 +13,7 @@ mod emit;
 mod json;
 mod kube_batch;
 mod kubeflow;
+mod kubernetes;
 mod object;
 mod openpai;
 mod read;

@@ -13,8 +13,8 @@ codes! {
         "The file states one MPI (or leaves it at the default, Open MPI), but options of the launch line belong to another. The hostfile and the variables follow the stated one, so the launch line would not find its hosts.";
     READ_AS_WRITTEN = "read-as-written", Note, "the object is read by the version it was written in",
         "A cluster serves every MPIJob in every version without changing it, so the `apiVersion` of an object that comes from a cluster is the version that was asked for. The version it was written in is told by its fields, else by its managed fields, else by the last-applied annotation; its defaults and rules are those that count.";
-    NO_RANK_SLOTS = "no-rank-slots", Warning, "no host of the job offers rank slots",
-        "The job has no workers and its launcher hosts no ranks, so the hostfile is empty. Add a `Worker` entry, or (v2beta1) set `runLauncherAsWorker: true`.";
+    GANG_TOO_LARGE = "gang-larger-than-job", Warning, "more pods must fit at once than the job has",
+        "All-or-nothing placement waits until that many pods of the job fit. The job never has as many, so a gang scheduler never starts it.";
     CONVERTED = "changed-in-conversion", Note, "a conversion says the same in another way",
         "The dialect that was asked for says this with other fields, or its own system acts a little differently; nothing that the file states is lost.";
 }

@@ -1,0 +1,12 @@
+//! What Kubernetes dialects share: object metadata and pod templates, as field tables and as readers.
+
+mod container;
+mod lowering;
+mod metadata;
+mod pod;
+mod template;
+
+pub(crate) use lowering::{Body, Lowering, Role};
+pub(crate) use metadata::{LAST_APPLIED, METADATA, from_a_cluster, is_dns_1035_label};
+pub(crate) use pod::POD_TEMPLATE;
+pub(crate) use template::{container_named, quantities};
