@@ -1,3 +1,7 @@
 //! Reads any MPI job file and runs it, on this machine or on Kubernetes.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    unisono::run(std::env::args_os())
+}

@@ -1,0 +1,55 @@
+//! Why a command could not do its work: each kind with its exit code and its advice.
+
+use std::io;
+
+use crate::exit::Exit;
+use crate::{input, settings};
+
+/// Why a command ended early. Faults of job files are not errors: they are what commands report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A file could not be read.
+    #[error(transparent)]
+    Input(#[from] input::InputError),
+    /// A setting is wrong.
+    #[error(transparent)]
+    Settings(#[from] settings::SettingsError),
+    /// What was typed is well-formed, but means nothing.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to type instead.
+        hint: Option<String>,
+    },
+    /// Our own output could not be written.
+    #[error("cannot write the output")]
+    Output(#[from] io::Error),
+}
+
+impl Error {
+    /// A wrong use, with advice.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// The exit code that goes with it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
+            Self::Input(_) | Self::Settings(_) | Self::Usage { .. } | Self::Output(_) => {
+                Exit::Usage
+            }
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Input(error) => error.hint(),
+            Self::Settings(error) => error.hint(),
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::Output(_) => None,
+        }
+    }
+}

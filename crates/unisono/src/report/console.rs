@@ -1,0 +1,100 @@
+//! The two streams: standard output for data, standard error for talk, with colours only where they are wanted.
+
+use std::error::Error as _;
+use std::io::{self, Write};
+
+use annotate_snippets::{Group, Level, Renderer};
+use anstream::{AutoStream, ColorChoice};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::settings::ColorWhen;
+
+/// The streams of the program.
+pub(crate) struct Console {
+    out: AutoStream<io::Stdout>,
+    err: AutoStream<io::Stderr>,
+}
+
+impl Console {
+    /// The streams of this process.
+    pub(crate) fn new(color: ColorWhen) -> Self {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let out_choice = choice(color, AutoStream::choice(&stdout));
+        let err_choice = choice(color, AutoStream::choice(&stderr));
+        Self { out: AutoStream::new(stdout, out_choice), err: AutoStream::new(stderr, err_choice) }
+    }
+
+    /// Prints data as it is.
+    pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Prints one JSON document.
+    pub(crate) fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+        text.push('\n');
+        self.data(&text)
+    }
+
+    /// Talks. Nobody listening is no reason to stop the work.
+    pub(crate) fn talk(&mut self, text: &str) {
+        let _nobody_listens = self.err.write_all(text.as_bytes());
+    }
+
+    /// Warns about settings.
+    pub(crate) fn warn(&mut self, warnings: &[String]) {
+        for warning in warnings {
+            let text = headline(Level::WARNING, warning, None);
+            self.talk(&text);
+        }
+    }
+
+    /// Tells why a command could not do its work, with all causes and advice, and says how to exit.
+    pub(crate) fn fail(&mut self, error: &Error) -> Exit {
+        let exit = error.exit();
+        if exit != Exit::Fine {
+            let mut message = error.to_string();
+            let mut cause = error.source();
+            while let Some(next) = cause {
+                message = format!("{message}: {next}");
+                cause = next.source();
+            }
+            let text = headline(Level::ERROR, &message, error.hint().as_deref());
+            self.talk(&text);
+        }
+        exit
+    }
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+pub(crate) fn usage(error: &clap::Error) -> Exit {
+    let printed = error.print();
+    match (error.use_stderr(), printed) {
+        (true, _) => Exit::Usage,
+        (false, Ok(())) => Exit::Fine,
+        (false, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
+        (false, Err(_)) => Exit::Usage,
+    }
+}
+
+fn choice(wanted: ColorWhen, automatic: ColorChoice) -> ColorChoice {
+    match wanted {
+        ColorWhen::Auto => automatic,
+        ColorWhen::Always => ColorChoice::Always,
+        ColorWhen::Never => ColorChoice::Never,
+    }
+}
+
+/// A message without a place.
+fn headline(level: Level<'_>, message: &str, hint: Option<&str>) -> String {
+    let help = hint.map(|hint| Level::HELP.message(hint.to_owned()));
+    let title = level.primary_title(message);
+    let group = match help {
+        Some(help) => title.element(help),
+        None => Group::with_title(title),
+    };
+    Renderer::styled().render(&[group]) + "\n"
+}

@@ -1,0 +1,25 @@
+//! How things look: reports enter, text for people or JSON for programs leaves. Nothing here decides anything.
+
+mod check;
+mod config;
+mod console;
+mod note;
+mod prose;
+mod table;
+
+pub(crate) use check::CheckReport;
+pub(crate) use console::{Console, usage};
+pub(crate) use prose::wrapped;
+pub(crate) use table::{Align, Table};
+
+use clap::ValueEnum;
+
+/// The forms a result can be printed in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+}

@@ -1,0 +1,147 @@
+//! One setting: its value, and where it came from.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+use crate::settings::SettingsError;
+
+/// A value with its origin.
+#[derive(Clone, Debug)]
+pub(crate) struct Sourced<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// Where it came from.
+    pub(crate) from: Origin,
+}
+
+/// Where a setting's value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody set it.
+    BuiltIn,
+    /// A settings file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line in it.
+        line: usize,
+    },
+    /// An environment variable.
+    Variable(String),
+    /// A flag.
+    Flag(String),
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR or CLICOLOR=0 is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A setting of any type, taken from and shown as text.
+pub(crate) trait Field {
+    /// Takes the value of the setting of that name from its text.
+    fn take(&mut self, name: &'static str, text: &str, from: Origin) -> Result<(), SettingsError>;
+    /// The value as text.
+    fn text(&self) -> String;
+    /// Where it came from.
+    fn origin(&self) -> &Origin;
+    /// What it takes, in a user's words.
+    fn wanted(&self) -> &'static str;
+}
+
+/// What a type of setting takes, in a user's words.
+pub(crate) trait Wanted {
+    /// The words.
+    const WANTED: &'static str;
+}
+
+impl Wanted for bool {
+    const WANTED: &'static str = "true or false";
+}
+
+impl Wanted for NonZeroU32 {
+    const WANTED: &'static str = "a whole number of at least 1";
+}
+
+impl Wanted for String {
+    const WANTED: &'static str = "text";
+}
+
+impl Wanted for ColorWhen {
+    const WANTED: &'static str = "auto, always or never";
+}
+
+impl<T> Sourced<T> {
+    /// A value that nobody set.
+    pub(crate) const fn built_in(value: T) -> Self {
+        Self { value, from: Origin::BuiltIn }
+    }
+}
+
+impl<T: FromStr + fmt::Display + Wanted> Field for Sourced<T> {
+    fn take(&mut self, name: &'static str, text: &str, from: Origin) -> Result<(), SettingsError> {
+        match text.parse() {
+            Ok(value) => {
+                *self = Self { value, from };
+                Ok(())
+            }
+            Err(_) => Err(SettingsError::Value {
+                wanted: T::WANTED,
+                given: format!("`{text}`"),
+                name,
+                from,
+            }),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.value.to_string()
+    }
+
+    fn origin(&self) -> &Origin {
+        &self.from
+    }
+
+    fn wanted(&self) -> &'static str {
+        T::WANTED
+    }
+}
+
+impl FromStr for ColorWhen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        <Self as ValueEnum>::from_str(text, false)
+    }
+}
+
+impl fmt::Display for ColorWhen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => formatter.write_str("built in"),
+            Self::File { path, line } => write!(formatter, "{}:{line}", path.display()),
+            Self::Variable(name) | Self::Flag(name) => formatter.write_str(name),
+        }
+    }
+}
