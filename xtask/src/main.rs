@@ -1,5 +1,6 @@
 //! What the Makefile calls: set-up, tidy checks, code generation.
 
+mod agent;
 mod cluster;
 mod setup;
 
@@ -7,6 +8,8 @@ use clap::Parser;
 
 #[derive(Parser)]
 enum Task {
+    /// Builds the static agent and prints its path.
+    Agent,
     /// Installs what a Make target needs and the machine lacks, and says what.
     Setup(setup::Args),
     /// Starts, uses and ends a real Kubernetes on this machine.
@@ -16,6 +19,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
+        Task::Agent => agent::run(),
         Task::Setup(args) => setup::run(&args),
         Task::Cluster(args) => cluster::run(&args),
     }

@@ -1,0 +1,107 @@
+//! Reads the process tree: a process id goes in, its children or all its descendants come out.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+/// Process ids never reach this on Linux (`PID_MAX_LIMIT`).
+const PROCESS_IDS: i32 = 4 << 20;
+
+/// All processes below this one, parents before children. It is a snapshot: callers that kill ask again until none is left.
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+    let mut found = children(root);
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        found.extend(children(pid));
+        next += 1;
+    }
+    found
+}
+
+/// The direct children of this very process.
+pub(crate) fn own_children() -> Vec<Pid> {
+    children(rustix::process::getpid())
+}
+
+/// Signals a process. One that has just ended needs no signal any more, and one we may not signal is not ours to end.
+pub(crate) fn signal(pid: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Signals a process group, with the same indifference.
+pub(crate) fn signal_group(leader: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process_group(leader, signal);
+}
+
+fn children(parent: Pid) -> Vec<Pid> {
+    match children_by_task(parent) {
+        Some(children) => children,
+        None if fs::exists("/proc/self").unwrap_or(false) => children_by_stat(parent),
+        None if parent == rustix::process::getpid() => children_by_asking(),
+        None => Vec::new(),
+    }
+}
+
+/// The quick way, where the kernel was built with it.
+fn children_by_task(parent: Pid) -> Option<Vec<Pid>> {
+    let parent = parent.as_raw_nonzero();
+    let main_thread = format!("/proc/{parent}/task/{parent}/children");
+    let mut text = fs::read_to_string(main_thread).ok()?;
+    // Only a threaded parent (mpirun, say) has children elsewhere than under its main thread.
+    for thread in fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten() {
+        if thread.file_name().to_str() != Some(&parent.to_string()) {
+            text += &fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        }
+    }
+    Some(text.split_ascii_whitespace().filter_map(parse_pid).collect())
+}
+
+/// The slow way: every process says who its parent is.
+fn children_by_stat(parent: Pid) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| parse_pid(entry.file_name().to_str()?))
+        .filter(|pid| parent_of(*pid) == Some(parent))
+        .collect()
+}
+
+/// Without `/proc` (an empty root folder) only the kernel's wait can tell which ids are our own children: ask about each.
+fn children_by_asking() -> Vec<Pid> {
+    let only_look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    (1..PROCESS_IDS)
+        .filter_map(Pid::from_raw)
+        .filter(|pid| rustix::process::waitid(WaitId::Pid(*pid), only_look).is_ok())
+        .collect()
+}
+
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The second field is the program's name in brackets, and may itself hold blanks and brackets.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    parse_pid(after_name.split_ascii_whitespace().nth(1)?)
+}
+
+fn parse_pid(text: &str) -> Option<Pid> {
+    text.parse().ok().and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn all_ways_find_a_child() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let me = rustix::process::getpid();
+        assert!(children_by_stat(me).contains(&pid));
+        assert!(children_by_asking().contains(&pid));
+        assert!(children_by_task(me).is_none_or(|children| children.contains(&pid)));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}

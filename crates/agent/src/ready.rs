@@ -1,0 +1,250 @@
+//! The launcher's start: waits for its own host table and for every host, writes the hostfiles, then runs the command under supervision.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::foreground;
+use crate::hostfile::{By, Family, hostfile};
+use crate::keys::{KeyError, SecretKey};
+use crate::log;
+use crate::polling::{PollSet, until};
+use crate::probe::Probes;
+use crate::proof::{self, Event, Proof};
+use crate::settings::Settings;
+use crate::sys::{self, Signals};
+use crate::table::{HostTable, TableError};
+use crate::tls::TlsError;
+use crate::tree::PASSED_ON;
+
+/// The exit code of a command that could not be run, or whose success cannot be believed.
+pub(crate) const NOT_RUN: u8 = 125;
+
+/// After this long somebody wants to know what is being waited for, and again after each longer silence.
+const FIRST_WORD: Duration = Duration::from_secs(5);
+const LATER_WORD: Duration = Duration::from_secs(30);
+
+/// How often the table is looked at until it is there.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// What `ready` is told by its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// The table must carry this mark, when given.
+    pub(crate) identity: Option<String>,
+    /// The table must be of this attempt, when given.
+    pub(crate) attempt: Option<u32>,
+    /// The table must be of this epoch, when given.
+    pub(crate) epoch: Option<u32>,
+    /// Where the Open MPI hostfile goes.
+    pub(crate) hostfile: Option<PathBuf>,
+    /// Where the MPICH and Intel MPI hostfile goes.
+    pub(crate) hydra_hostfile: Option<PathBuf>,
+    /// What hosts are called in them.
+    pub(crate) by: By,
+    /// When to give up.
+    pub(crate) timeout: Duration,
+    /// What this host is called in the launch proof.
+    pub(crate) name: String,
+    /// Whether the command ends when our parent does.
+    pub(crate) watch_parent: bool,
+    /// What to run when all is ready.
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Why the command was not run, or its success is not believed.
+#[derive(Debug, Error)]
+pub(crate) enum ReadyError {
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error("gave up after {} s: {waiting_for}", after.as_secs())]
+    TimedOut { after: Duration, waiting_for: String },
+    #[error("cannot write the hostfile {}", path.display())]
+    Hostfile { path: PathBuf, source: io::Error },
+    #[error("cannot run {program}")]
+    Command { program: String, source: io::Error },
+    #[error("the command ended with 0, but {host} was lost while it ran: {reason}")]
+    Lost { host: String, reason: String },
+    #[error("told to stop while waiting")]
+    Stopped(u8),
+    #[error("a system call failed")]
+    System(#[from] io::Error),
+}
+
+impl ReadyError {
+    /// The exit code to give.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::Command { .. } => 126,
+            Self::Stopped(code) => *code,
+            _ => NOT_RUN,
+        }
+    }
+}
+
+/// Waits, writes, runs; gives the command's exit code, or 0 when there is no command.
+pub(crate) fn ready(settings: &Settings, wish: &Wish) -> Result<u8, ReadyError> {
+    let parent = rustix::process::getppid().filter(|_| wish.watch_parent);
+    let parent = parent.map(foreground::watch_process).transpose()?;
+    let key = SecretKey::read(&settings.launcher_key)?;
+    let mut patience = Patience::new(wish.timeout)?;
+    let table = await_table(&settings.table, wish, &mut patience)?;
+    let own_address = await_hosts(&table, &key, &mut patience)?;
+    drop((key, patience));
+    for (path, family) in [(&wish.hostfile, Family::OpenMpi), (&wish.hydra_hostfile, Family::Hydra)]
+    {
+        if let Some(path) = path {
+            replace(path, hostfile(&table, family, wish.by).as_bytes())
+                .map_err(|source| ReadyError::Hostfile { path: path.clone(), source })?;
+        }
+    }
+    let Some((program, arguments)) = wish.command.split_first() else {
+        return Ok(0);
+    };
+    let proof_file = settings.proof.as_deref();
+    let proof_from = proof_file.and_then(|file| fs::metadata(file).ok()).map_or(0, |it| it.len());
+    let mut command = Command::new(program);
+    command.args(arguments).envs(interface_variables(own_address));
+    let outcome = foreground::run(&mut command, parent, &Proof::new(proof_file, &wish.name))
+        .map_err(|source| ReadyError::Command {
+            program: program.to_string_lossy().into_owned(),
+            source,
+        })?;
+    match (outcome.code(), proof_file.and_then(|file| first_loss(file, proof_from))) {
+        (0, Some(loss)) => Err(loss),
+        (code, _) => Ok(code),
+    }
+}
+
+/// How long we still wait, who can interrupt it, and when to say something.
+struct Patience {
+    signals: Signals,
+    timeout: Duration,
+    give_up_at: Instant,
+    speak_at: Instant,
+}
+
+impl Patience {
+    fn new(timeout: Duration) -> io::Result<Self> {
+        let now = Instant::now();
+        // As process 1 nothing ends us but what we listen for.
+        let signals = Signals::collect(&PASSED_ON)?;
+        Ok(Self { signals, timeout, give_up_at: now + timeout, speak_at: now + FIRST_WORD })
+    }
+
+    /// Checks signals and time; says what is being waited for when it is time to.
+    fn check(&mut self, waiting_for: impl Fn() -> String) -> Result<(), ReadyError> {
+        use rustix::process::Signal;
+        while let Some(signal) = self.signals.next() {
+            if matches!(signal, Signal::TERM | Signal::INT | Signal::HUP | Signal::QUIT) {
+                let number = u8::try_from(signal.as_raw()).unwrap_or_default();
+                return Err(ReadyError::Stopped(128u8.saturating_add(number)));
+            }
+        }
+        let now = Instant::now();
+        if now >= self.give_up_at {
+            return Err(ReadyError::TimedOut { after: self.timeout, waiting_for: waiting_for() });
+        }
+        if now >= self.speak_at {
+            log::line(format_args!("{}", waiting_for()));
+            self.speak_at = now + LATER_WORD;
+        }
+        Ok(())
+    }
+
+    /// Time until something must be done even if nothing happens.
+    fn limit(&self) -> Duration {
+        until(self.give_up_at.min(self.speak_at), Instant::now())
+    }
+}
+
+fn await_table(file: &Path, wish: &Wish, patience: &mut Patience) -> Result<HostTable, ReadyError> {
+    loop {
+        let why = match HostTable::read(file) {
+            Ok(table) => match foreign(&table, wish) {
+                None => return Ok(table),
+                Some(why) => why,
+            },
+            Err(TableError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                "it is not there yet".to_owned()
+            }
+            Err(error) => log::chain(&error),
+        };
+        patience.check(|| format!("waiting for the host table {}: {why}", file.display()))?;
+        let mut set = PollSet::default();
+        set.readable(patience.signals.as_fd());
+        set.wait(Some(LOOK_AGAIN.min(patience.limit())))?;
+    }
+}
+
+/// Why a table is not the one we wait for.
+fn foreign(table: &HostTable, wish: &Wish) -> Option<String> {
+    let differs = |what: &str, there: &dyn std::fmt::Display, wanted: &dyn std::fmt::Display| {
+        Some(format!("the one there has {what} {there}, ours is {wanted}"))
+    };
+    match (&wish.identity, wish.attempt, wish.epoch) {
+        (Some(wanted), _, _) if *wanted != table.identity => {
+            differs("identity", &table.identity, wanted)
+        }
+        (_, Some(wanted), _) if wanted != table.attempt => {
+            differs("attempt", &table.attempt, &wanted)
+        }
+        (_, _, Some(wanted)) if wanted != table.epoch => differs("epoch", &table.epoch, &wanted),
+        _ => None,
+    }
+}
+
+/// Shakes hands with all; gives our own address towards them.
+fn await_hosts(
+    table: &HostTable,
+    key: &SecretKey,
+    patience: &mut Patience,
+) -> Result<Option<IpAddr>, ReadyError> {
+    let mut probes = Probes::new(table, key, Instant::now())?;
+    while !probes.is_done() {
+        patience.check(|| format!("waiting for {}", probes.waiting_for()))?;
+        probes.advance(patience.limit(), patience.signals.as_fd())?;
+    }
+    Ok(probes.own_address)
+}
+
+/// MPICH and Intel MPI tell the workers the launcher's name, which nobody may be able to resolve, unless they are told an interface.
+fn interface_variables(own_address: Option<IpAddr>) -> Vec<(&'static str, String)> {
+    let Some(interface) =
+        own_address.filter(|address| !address.is_loopback()).and_then(sys::interface_of)
+    else {
+        return Vec::new();
+    };
+    ["HYDRA_IFACE", "I_MPI_HYDRA_IFACE"]
+        .into_iter()
+        .filter(|name| std::env::var_os(name).is_none())
+        .map(|name| (name, interface.clone()))
+        .collect()
+}
+
+fn first_loss(file: &Path, from: u64) -> Option<ReadyError> {
+    let records = proof::read(file, from).ok()?;
+    records.into_iter().find_map(|record| match record.event {
+        Event::Lost { reason } => Some(ReadyError::Lost { host: record.host, reason }),
+        _ => None,
+    })
+}
+
+/// Replaces a file so that a reader sees the old or the new one, never half of it.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    fs::write(&beside, content)?;
+    fs::rename(&beside, path).inspect_err(|_| drop(fs::remove_file(&beside)))
+}

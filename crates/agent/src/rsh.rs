@@ -1,0 +1,344 @@
+//! What mpirun calls in place of ssh: a host and a command go in; its output and exact exit come out, and both ends live and die together.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::event::PollFlags;
+use rustix::process::Signal;
+
+use crate::channel::{Channel, ChannelError};
+use crate::connection::LONGEST_COMMAND;
+use crate::dial::{self, DialError};
+use crate::foreground;
+use crate::frame::{Frame, Kind, LONGEST_PAYLOAD};
+use crate::keys::{KeyError, SecretKey};
+use crate::launch::STDIN_CREDIT;
+use crate::outlet::Outlet;
+use crate::polling::{PollSet, Ready, Token};
+use crate::proof::{Event, Proof};
+use crate::settings::Settings;
+use crate::ssh_args::{self, CallError};
+use crate::sys::Signals;
+use crate::table::{HostTable, LookupError, TableError};
+use crate::tls::{self, TlsError};
+use crate::tree::PASSED_ON;
+
+/// The exit code of ssh's own failures, which its callers know.
+pub(crate) const FAILED: u8 = 255;
+
+/// Why nothing was run, or the command's end is not known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RshError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(
+        "the command is {0} bytes long; a host takes at most {LONGEST_COMMAND}: put it in a script"
+    )]
+    LongCommand(usize),
+    #[error("cannot reach {host}")]
+    Unreachable { host: String, source: DialError },
+    #[error("{host}: {reason}")]
+    Refused { host: String, code: u8, reason: String },
+    #[error("lost {host}: {reason}")]
+    Lost { host: String, reason: String },
+    #[error("a system call failed")]
+    System(#[from] io::Error),
+}
+
+impl RshError {
+    /// The exit code to give.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Refused { code, .. } => *code,
+            _ => FAILED,
+        }
+    }
+}
+
+/// Runs the command on the host and gives its exit code.
+pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, RshError> {
+    let parent = rustix::process::getppid().and_then(|pid| foreground::watch_process(pid).ok());
+    let call = ssh_args::read(arguments)?;
+    if call.command.len() > LONGEST_COMMAND {
+        return Err(RshError::LongCommand(call.command.len()));
+    }
+    let table = HostTable::read(&settings.table)?;
+    let host = table.find(&call.host)?;
+    let proof = Proof::new(settings.proof.as_deref(), &host.name);
+    let config = tls::launcher_config(&SecretKey::read(&settings.launcher_key)?, host.key)?;
+    let place = table.place(host);
+    let channel =
+        dial::reach(place, &config, &call.command, call.reads_stdin).map_err(|source| {
+            proof.tell(Event::Refused { reason: source.to_string() });
+            RshError::Unreachable { host: host.name.clone(), source }
+        })?;
+    proof.tell(Event::Reached { address: place.to_string() });
+    let mut session = Session {
+        host: host.name.clone(),
+        channel,
+        proof,
+        parent,
+        signals: Signals::collect(&PASSED_ON)?,
+        signalled: None,
+        reads_stdin: call.reads_stdin,
+        credit: STDIN_CREDIT as usize,
+        stdout: Some(Outlet::new(rustix::stdio::stdout())),
+        stderr: Some(Outlet::new(rustix::stdio::stderr())),
+        unwritten: None,
+        seen_output: false,
+        stopping: false,
+        buffer: Vec::new(),
+    };
+    drop((table, config));
+    loop {
+        if let Some(code) = session.turn()? {
+            return Ok(code);
+        }
+    }
+}
+
+/// A command that runs elsewhere.
+struct Session {
+    host: String,
+    channel: Channel,
+    proof: Proof,
+    /// Whoever called us: `kill -9` of mpirun leaves us behind, so we must notice.
+    parent: Option<OwnedFd>,
+    signals: Signals,
+    /// The last signal passed on that asks for an end.
+    signalled: Option<Signal>,
+    reads_stdin: bool,
+    credit: usize,
+    stdout: Option<Outlet>,
+    stderr: Option<Outlet>,
+    /// Output that our own reader has not taken yet. While there is some, no more is read from the host.
+    unwritten: Option<Unwritten>,
+    seen_output: bool,
+    stopping: bool,
+    buffer: Vec<u8>,
+}
+
+struct Unwritten {
+    kind: Kind,
+    bytes: Vec<u8>,
+    from: usize,
+}
+
+#[derive(Default)]
+struct Tokens {
+    line: Option<Token>,
+    stdin: Option<Token>,
+    outlet: Option<Token>,
+    signals: Option<Token>,
+    parent: Option<Token>,
+}
+
+impl Session {
+    /// Waits for something to happen and deals with it. Gives the exit code when the command has ended.
+    fn turn(&mut self) -> Result<Option<u8>, RshError> {
+        // Frames that arrived together are all in memory: the socket would not wake us for them.
+        while self.unwritten.is_none() {
+            match self.channel.next_frame() {
+                Ok(Some(frame)) => {
+                    if let Some(code) = self.take_frame(frame)? {
+                        return Ok(Some(code));
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => return Err(self.lost(&error)),
+            }
+        }
+        let (tokens, ready) = self.wait()?;
+        if ready.any(tokens.parent) {
+            self.proof.tell(Event::Abandoned { reason: "the calling process is gone".to_owned() });
+            return Ok(Some(FAILED));
+        }
+        if ready.any(tokens.signals)
+            && let Some(code) = self.take_signals()?
+        {
+            return Ok(Some(code));
+        }
+        if ready.any(tokens.outlet) {
+            self.write_out();
+        }
+        if ready.any(tokens.line) {
+            let exchanged = self.channel.flush().and_then(|()| {
+                if self.unwritten.is_none() { self.channel.receive() } else { Ok(()) }
+            });
+            exchanged.map_err(|error| self.lost(&error))?;
+        }
+        if ready.any(tokens.stdin) {
+            self.read_stdin()?;
+        }
+        Ok(None)
+    }
+
+    fn wait(&self) -> Result<(Tokens, Ready), RshError> {
+        let mut set = PollSet::default();
+        let mut tokens =
+            Tokens { signals: Some(set.readable(self.signals.as_fd())), ..Tokens::default() };
+        tokens.parent = self.parent.as_ref().map(|parent| set.readable(parent.as_fd()));
+        let mut interest = PollFlags::empty();
+        interest.set(PollFlags::IN, self.unwritten.is_none());
+        interest.set(PollFlags::OUT, self.channel.wants_write());
+        if !interest.is_empty() {
+            tokens.line = Some(set.add(self.channel.as_fd(), interest));
+        }
+        if let Some(outlet) = self.unwritten.as_ref().and_then(|it| self.outlet(it.kind)) {
+            tokens.outlet = Some(set.writable(outlet.as_fd()));
+        }
+        if self.reads_stdin && self.credit > 0 && !self.channel.wants_write() {
+            tokens.stdin = Some(set.readable(rustix::stdio::stdin()));
+        }
+        Ok((tokens, set.wait(None)?))
+    }
+
+    fn take_frame(&mut self, frame: Frame) -> Result<Option<u8>, RshError> {
+        match frame.kind {
+            Kind::Stdout | Kind::Stderr => {
+                if !std::mem::replace(&mut self.seen_output, true) {
+                    self.proof.tell(Event::FirstByte);
+                }
+                self.unwritten =
+                    Some(Unwritten { kind: frame.kind, bytes: frame.payload, from: 0 });
+                self.write_out();
+            }
+            Kind::Started => {
+                self.proof.tell(Event::Started { pid: frame.number().unwrap_or_default() })
+            }
+            Kind::Credit => {
+                let more = frame.number().unwrap_or_default().min(STDIN_CREDIT);
+                self.credit = (self.credit + more as usize).min(STDIN_CREDIT as usize);
+            }
+            Kind::Rank => {
+                let event = serde_json::from_slice(&frame.payload);
+                if let Ok(event @ (Event::Rank(_) | Event::RankGone(_))) = event {
+                    self.proof.tell(event);
+                }
+            }
+            Kind::Stopping => {
+                self.stopping = true;
+                self.proof.tell(Event::Lost { reason: "the host was stopped".to_owned() });
+            }
+            Kind::Exited | Kind::Killed => return self.ended(&frame).map(Some),
+            Kind::Refused => return Err(self.refused(&frame)),
+            unexpected => {
+                let reason = format!("it sent {unexpected:?}, which a host never sends");
+                self.proof.tell(Event::Lost { reason: reason.clone() });
+                return Err(RshError::Lost { host: self.host.clone(), reason });
+            }
+        }
+        Ok(None)
+    }
+
+    fn ended(&self, frame: &Frame) -> Result<u8, RshError> {
+        let number = frame.byte().unwrap_or(u8::MAX);
+        let (event, code) = if frame.kind == Kind::Exited {
+            (Event::Exited { code: number }, number)
+        } else {
+            (Event::Killed { signal: number }, 128u8.saturating_add(number))
+        };
+        self.proof.tell(event);
+        if self.stopping {
+            return Err(RshError::Lost {
+                host: self.host.clone(),
+                reason: "the host was stopped".to_owned(),
+            });
+        }
+        Ok(code)
+    }
+
+    fn refused(&self, frame: &Frame) -> RshError {
+        let (code, reason) = frame.payload.split_first().unwrap_or((&FAILED, &[]));
+        let reason = String::from_utf8_lossy(reason).into_owned();
+        self.proof.tell(Event::Refused { reason: reason.clone() });
+        RshError::Refused { host: self.host.clone(), code: *code, reason }
+    }
+
+    /// The connection ended before the command did.
+    fn lost(&self, error: &ChannelError) -> RshError {
+        let reason = error.to_string();
+        if !self.stopping {
+            self.proof.tell(Event::Lost { reason: reason.clone() });
+        }
+        RshError::Lost { host: self.host.clone(), reason }
+    }
+
+    fn outlet(&self, kind: Kind) -> Option<&Outlet> {
+        if kind == Kind::Stdout { self.stdout.as_ref() } else { self.stderr.as_ref() }
+    }
+
+    /// Writes as much of the waiting output as its reader takes. A reader that is gone ends the matter for its stream only.
+    fn write_out(&mut self) {
+        while let Some(unwritten) = &mut self.unwritten {
+            let outlet =
+                if unwritten.kind == Kind::Stdout { &mut self.stdout } else { &mut self.stderr };
+            let rest = unwritten.bytes.get(unwritten.from..).unwrap_or_default();
+            match outlet.as_ref().map(|outlet| outlet.write(rest)) {
+                Some(Ok(0)) if !rest.is_empty() => return,
+                Some(Ok(written)) => {
+                    unwritten.from += written;
+                    if unwritten.from >= unwritten.bytes.len() {
+                        self.unwritten = None;
+                    }
+                }
+                Some(Err(error)) => {
+                    crate::log::line(format_args!(
+                        "cannot pass on output of {}: {error}",
+                        self.host
+                    ));
+                    *outlet = None;
+                }
+                None => self.unwritten = None,
+            }
+        }
+    }
+
+    fn read_stdin(&mut self) -> Result<(), RshError> {
+        self.buffer.resize(self.credit.min(LONGEST_PAYLOAD), 0);
+        let sent = match rustix::io::read(rustix::stdio::stdin(), self.buffer.as_mut_slice()) {
+            Ok(0) => {
+                self.reads_stdin = false;
+                self.channel.send(Kind::StdinEnd, &[])
+            }
+            Ok(length) => {
+                self.credit -= length;
+                self.channel.send(Kind::Stdin, self.buffer.get(..length).unwrap_or_default())
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
+            // A stdin that cannot be read (a background job on a terminal) is one without input.
+            Err(_) => {
+                self.reads_stdin = false;
+                self.channel.send(Kind::StdinEnd, &[])
+            }
+        };
+        sent.and_then(|()| self.channel.flush()).map_err(|error| self.lost(&error))
+    }
+
+    /// Passes signals on. One that asks for an end twice is taken to mean it: we leave, and the host ends the command.
+    fn take_signals(&mut self) -> Result<Option<u8>, RshError> {
+        while let Some(signal) = self.signals.next() {
+            let asks_for_end =
+                matches!(signal, Signal::TERM | Signal::INT | Signal::HUP | Signal::QUIT);
+            if asks_for_end && self.signalled.replace(signal).is_some() {
+                self.proof.tell(Event::Abandoned { reason: "told to end twice".to_owned() });
+                let number = u8::try_from(signal.as_raw()).unwrap_or_default();
+                return Ok(Some(128u8.saturating_add(number)));
+            }
+            let number = u8::try_from(signal.as_raw()).unwrap_or_default();
+            let sent =
+                self.channel.send(Kind::Signal, &[number]).and_then(|()| self.channel.flush());
+            sent.map_err(|error| self.lost(&error))?;
+        }
+        Ok(None)
+    }
+}
