@@ -9,6 +9,11 @@ fn reading(bytes: &[u8]) -> Reading {
     readings.remove(0)
 }
 
+fn job(bytes: &[u8]) -> Job {
+    let reading = reading(bytes);
+    reading.job.unwrap_or_else(|| panic!("{:?}", reading.notes))
+}
+
 /// Name, members and slots of every group.
 fn sizes(job: &Job) -> Vec<(&str, u32, u32)> {
     job.groups.iter().map(|it| (it.name.as_str(), it.replicas, it.slots.count)).collect()
@@ -44,4 +49,25 @@ fn azure_on_kubernetes_is_a_launcher_without_slots_and_four_workers_of_four() {
     assert_eq!(job.mpi.flavour, Some(Flavour::OpenMpi));
     assert_eq!(job.groups[0].resources.limits["memory"].whole(), 2 << 30);
     assert_eq!((job.groups[0].end, job.groups[1].end), (EndRule::FIRST, EndRule::NEVER));
+}
+
+#[test]
+fn openpai_is_a_master_and_a_worker_with_one_slot_each() {
+    let reading = reading(include_bytes!("seeds/openpai.json"));
+    let codes: Vec<&str> = reading.notes.iter().map(|note| note.code.name).collect();
+    assert_eq!(codes, ["rdma-off"]);
+    let job = reading.job.expect("it is a job");
+    assert_eq!(sizes(&job), [("master", 1, 1), ("worker", 1, 1)]);
+    assert!(job.groups.iter().all(|group| group.end == EndRule::FIRST));
+    assert_eq!(job.launch_rights, LaunchRights::Everybody);
+    let command = job.groups[0].runs.command().expect("it has one").display();
+    assert!(command.starts_with("sleep 1000 &&  Your code"), "any UTF-8 is taken: {command}");
+}
+
+#[test]
+fn a_setting_that_offers_rdma_silences_its_warning() {
+    let options = Options { az_rdma: true, ..Options::default() };
+    let readings = read(include_bytes!("seeds/openpai.json"), &options);
+    assert_eq!(readings[0].notes, []);
+    assert_eq!(job(include_bytes!("seeds/openpai.json")).groups[0].env[0].name, "paiAzRDMA");
 }
