@@ -2,6 +2,7 @@
 
 mod agent;
 mod cluster;
+mod generate;
 mod setup;
 
 use clap::Parser;
@@ -10,6 +11,8 @@ use clap::Parser;
 enum Task {
     /// Builds the static agent and prints its path.
     Agent,
+    /// Writes the schema and the field reference from the tables that check job files.
+    Generate,
     /// Installs what a Make target needs and the machine lacks, and says what.
     Setup(setup::Args),
     /// Starts, uses and ends a real Kubernetes on this machine.
@@ -20,6 +23,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Agent => agent::run(),
+        Task::Generate => generate::run(),
         Task::Setup(args) => setup::run(&args),
         Task::Cluster(args) => cluster::run(&args),
     }

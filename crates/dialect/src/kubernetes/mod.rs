@@ -9,4 +9,4 @@ mod template;
 pub(crate) use lowering::{Body, Lowering, Role};
 pub(crate) use metadata::{LAST_APPLIED, METADATA, from_a_cluster, is_dns_1035_label};
 pub(crate) use pod::POD_TEMPLATE;
-pub(crate) use template::{container_named, quantities};
+pub(crate) use template::{container_named, lift, quantities};

@@ -1,14 +1,13 @@
 //! One entry of `spec.groups` into a group of the neutral job.
 
-use std::collections::BTreeMap;
-
 use unisono_job::{
-    CodeFolder, Command, EndRule, EnvVar, Group, Image, Note, PortRequest, Quantity, Resources,
+    CodeFolder, Command, EndRule, EnvVar, Group, Image, Note, PortRequest, Resources,
     RestartPolicy, Runs, Shell, Slots,
 };
 
 use super::{Reader, choice, template, text, words};
 use crate::codes;
+use crate::kubernetes::quantities;
 use crate::tree::Node;
 
 impl Reader<'_> {
@@ -176,14 +175,8 @@ fn end_rule(node: Option<&Node>, runs: &Runs) -> EndRule {
 }
 
 fn resources(node: &Node) -> Resources {
-    let part = |name| node.at(&["resources", name]).map(quantities).unwrap_or_default();
+    let part = |name| quantities(node.at(&["resources", name]));
     Resources { limits: part("limits"), requests: part("requests") }
-}
-
-pub(super) fn quantities(node: &Node) -> BTreeMap<String, Quantity> {
-    let quantity = |node: &Node| Quantity::parse(&node.scalar_text()?).ok();
-    let entries = node.entries().iter();
-    entries.filter_map(|entry| Some((entry.key.clone(), quantity(&entry.node)?))).collect()
 }
 
 fn environment(node: &Node) -> Vec<EnvVar> {

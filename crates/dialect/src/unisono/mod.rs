@@ -22,6 +22,7 @@ use unisono_job::{
 };
 
 use crate::check::{Leniency, check};
+use crate::kubernetes::LAST_APPLIED;
 use crate::shape::Shape;
 use crate::tree::Node;
 use crate::{Document, Options, codes};
@@ -30,9 +31,6 @@ pub(crate) use writer::write;
 
 /// A job whose name no Kubernetes object can have keeps it in this annotation.
 const NAME_ANNOTATION: &str = "unisono.dev/job-name";
-
-/// What kubectl keeps there is the object once more, not something the user said.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The field table.
 pub(crate) const fn shape() -> &'static Shape {

@@ -2,9 +2,10 @@
 
 use unisono_job::{Gang, Group, Note, Policies, Retry, RetryCount};
 
-use super::group::{number, quantities};
+use super::group::number;
 use super::{Reader, choice, text, words};
 use crate::codes;
+use crate::kubernetes::quantities;
 use crate::tree::Node;
 
 impl Reader<'_> {
@@ -70,7 +71,7 @@ impl Reader<'_> {
             min_members,
             queue: node.at(&["queue"]).and_then(text),
             priority_class: node.at(&["priorityClass"]).and_then(text),
-            min_resources: node.at(&["minResources"]).map(quantities).unwrap_or_default(),
+            min_resources: quantities(node.at(&["minResources"])),
             schedule_timeout_seconds: number(node.at(&["scheduleTimeoutSeconds"])),
         }
     }

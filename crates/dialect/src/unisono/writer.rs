@@ -10,9 +10,9 @@ use unisono_job::{
 };
 
 use super::{
-    LAST_APPLIED, NAME_ANNOTATION, SlotRule, default_rights, fields, group::default_end,
-    inferred_mpi, words,
+    NAME_ANNOTATION, SlotRule, default_rights, fields, group::default_end, inferred_mpi, words,
 };
+use crate::kubernetes::LAST_APPLIED;
 use crate::write::Written;
 use crate::{codes, to_yaml};
 
