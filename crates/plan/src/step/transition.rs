@@ -81,8 +81,12 @@ fn new_generation(plan: &Plan, status: &Status) -> Status {
     following
 }
 
-/// Takes down what happened: commands that began or ended, members that are not seen.
+/// Takes down what happened: commands that began or ended, members that are not seen. A command that is still held can do
+/// neither: when its host has ended, the host is lost.
 fn noticed(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option<Status> {
+    if status.stage != Stage::Running {
+        return None;
+    }
     let mut following = status.clone();
     for host in plan.hosts.iter().filter(|host| host.runs.runs_command()) {
         match sight.state(host) {
@@ -127,9 +131,7 @@ fn judged(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option<
         None if lost.is_empty() => None,
         None if by_class(plan) => {
             let (member, how) = lost.first_key_value()?;
-            let mut following = with_failure(plan, status, *member, how);
-            following.failed_launches += 1;
-            Some(another_attempt(plan, &following, false, now))
+            Some(after_a_failure(plan, status, *member, how, now))
         }
         None => Some(members_lost(plan, status, &lost, now)),
     }
@@ -164,6 +166,16 @@ fn failed_attempt(
         }
         return members_lost(plan, status, &lost, now);
     }
+    after_a_failure(plan, status, member, failed, now)
+}
+
+fn after_a_failure(
+    plan: &Plan,
+    status: &Status,
+    member: Member,
+    failed: &Ended,
+    now: Time,
+) -> Status {
     let mut status = with_failure(plan, status, member, failed);
     status.failed_launches += 1;
     match after_failure(plan.job.policies.retry, status.counted_failures, failed) {
@@ -209,8 +221,7 @@ fn members_lost(plan: &Plan, status: &Status, lost: &BTreeMap<Member, Ended>, no
     for member in lost.keys() {
         following.replaced.insert(*member, following.epoch);
     }
-    let command_lost = lost.keys().any(|member| status.ended.contains_key(member));
-    if status.stage == Stage::Running || command_lost {
+    if status.stage == Stage::Running {
         following.failed_launches += 1;
         following.launched_epoch = following.epoch;
         following.stage = Stage::Starting;

@@ -20,13 +20,16 @@ pub struct Want {
 }
 
 /// What a member is to be.
+///
+/// Only `Held` makes anything. So an incarnation whose command was let go, and which is gone although a late view still
+/// shows it, is not made and started a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Not there.
     Absent,
-    /// There, its command held.
+    /// There, and made if it is not; its command is held. What only hosts ranks serves as soon as it is up.
     Held,
-    /// There, its command let go. An incarnation that has ended is not started again.
+    /// Let go if it is there and held. One that has ended is not started again, one that is not there is not made.
     Running,
     /// Asked to stop; killed when it is still there at that moment.
     Stopping {

@@ -26,11 +26,11 @@ fn members(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> BTreeM
         Stage::New | Stage::Queued => None,
         Stage::Suspended => suspended(plan, status, host, sight.state(host)?, now),
         // What has ended is over, even when nothing of it is seen any more.
-        Stage::Starting | Stage::Running if status.ended.contains_key(&host.member) => None,
+        Stage::Running if status.ended.contains_key(&host.member) => None,
         Stage::Starting => Some(barrier::wanted(plan, status, sight, host, now)),
-        // A member that is not seen may only be seen late: it must not be made twice.
-        Stage::Running if status.missing.contains_key(&host.member) => None,
-        Stage::Running => Some(Wanted::Running),
+        Stage::Running if loss::was_released(status, host.member) => Some(Wanted::Running),
+        // It joins a running job.
+        Stage::Running => Some(barrier::wanted(plan, status, sight, host, now)),
         Stage::Ended(_) => {
             let completed = status.completed.unwrap_or(now);
             clean_up::wanted(plan, host, sight.state(host)?, completed, now)

@@ -45,7 +45,7 @@ pub(crate) fn wanted(
         return Wanted::Absent;
     }
     if !host.runs.runs_command() {
-        return Wanted::Running;
+        return Wanted::Held;
     }
     let backs_off = status.not_before.is_some_and(|until| now < until);
     let comes_last = plan.job.policies.launcher_start == LauncherStart::AfterWorkers

@@ -1,4 +1,5 @@
-//! Lost members: hosts of ranks that ended under a running job, and members that are not seen any more.
+//! Lost members: hosts of ranks that ended under a running job, hosts that ended before their command was let go, and
+//! members that are not seen any more.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,18 +47,20 @@ pub(crate) fn lost(
     sight: &Sight<'_>,
     now: Time,
 ) -> BTreeMap<Member, Ended> {
-    let ended = plan.hosts.iter().filter(|host| !host.runs.runs_command()).filter_map(|host| {
-        match sight.state(host)? {
+    let held = status.stage == Stage::Starting;
+    let only_hosts = |host: &&Host| held || !host.runs.runs_command();
+    let ended =
+        plan.hosts.iter().filter(only_hosts).filter_map(|host| match sight.state(host)? {
             SeenState::Ended(ended) => Some((host.member, ended.clone())),
             SeenState::Coming(_) | SeenState::Up | SeenState::Running { .. } => None,
-        }
-    });
+        });
     let patience = patience(plan.facts.engine);
     let vanished = status.missing.iter().filter(|(_, since)| now.since(**since) >= patience);
     ended.chain(vanished.map(|(member, _)| (*member, vanished_at(now)))).collect()
 }
 
-fn was_released(status: &Status, member: Member) -> bool {
+/// Whether the member was there when the commands were let go.
+pub(crate) fn was_released(status: &Status, member: Member) -> bool {
     status.released.get(member.group as usize).is_some_and(|count| member.index < *count)
 }
 

@@ -1,0 +1,440 @@
+//! A fake engine: hosts that come up, run, end and vanish by a script, seen late, twice or not at all, with a process
+//! that can die after any write. It watches over itself: what must never happen is taken down as a violation.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use unisono_engine::{Engine, Recorded};
+use unisono_plan::{
+    Cause, Ended, Incarnation, Member, Observed, Plan, Room, Seen, SeenState, Status, Time, Want,
+    Wanted,
+};
+
+use crate::random::Random;
+
+/// How late a view may be, in milliseconds. Less than the patience a plan for a cluster has with members it cannot see.
+const LATEST_VIEW: u64 = 2_000;
+
+/// How often things go wrong: one chance in that many, 0 for never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// A view that is late.
+    pub late_view: u64,
+    /// Something seen twice.
+    pub seen_twice: u64,
+    /// An act that fails without effect.
+    pub lost_act: u64,
+    /// Death of the process after a write.
+    pub death: u64,
+    /// Death after exactly this write.
+    pub death_after_write: Option<usize>,
+}
+
+/// How one launch of a command goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Milliseconds until it ends by itself.
+    pub lasts: u64,
+    /// Its exit code.
+    pub code: i32,
+}
+
+/// Why an act failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It had no effect.
+    #[error("the act was lost")]
+    Lost,
+    /// The process died.
+    #[error("the process died")]
+    Died,
+}
+
+/// A world with one job in it.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The time.
+    pub now: Time,
+    /// The status that is written down.
+    pub stored: Status,
+    /// Writes so far.
+    pub writes: usize,
+    /// What must never happen and did.
+    pub violations: Vec<String>,
+    /// Whether there is room for the job.
+    pub room: Room,
+    /// Whether somebody asked to stop it.
+    pub stop_requested: bool,
+    /// Whether the job was removed.
+    pub removed: bool,
+    /// What was last seen.
+    pub last_view: Observed,
+    /// Whether the last view was late.
+    pub view_was_late: bool,
+    /// How things go wrong.
+    pub faults: Faults,
+    /// How launches of commands go, one after the other; the last one goes on for ever.
+    pub script: Vec<Run>,
+    random: Random,
+    version: u64,
+    version_read: u64,
+    members: BTreeMap<Incarnation, Thing>,
+    views: VecDeque<(Time, Vec<Seen>)>,
+    launches: BTreeMap<Member, usize>,
+    begun: BTreeSet<Incarnation>,
+}
+
+#[derive(Clone, Debug)]
+struct Thing {
+    runs_command: bool,
+    launches: bool,
+    up_at: Time,
+    released: Option<Time>,
+    began: Option<Time>,
+    ends_at: Option<(Time, i32)>,
+    ended: Option<Ended>,
+    gone_at: Option<Time>,
+    asked_to_stop: bool,
+}
+
+impl World {
+    /// An empty world.
+    pub fn new(seed: u64, script: Vec<Run>, faults: Faults) -> Self {
+        Self {
+            now: Time(1_000_000),
+            stored: Status::default(),
+            writes: 0,
+            violations: Vec::new(),
+            room: Room::Given,
+            stop_requested: false,
+            removed: false,
+            last_view: Observed::default(),
+            view_was_late: false,
+            faults,
+            script,
+            random: Random::new(seed),
+            version: 0,
+            version_read: 0,
+            members: BTreeMap::new(),
+            views: VecDeque::new(),
+            launches: BTreeMap::new(),
+            begun: BTreeSet::new(),
+        }
+    }
+
+    /// Reads the status as a process that just started does.
+    pub fn read(&mut self) -> Status {
+        self.version_read = self.version;
+        self.stored.clone()
+    }
+
+    /// Everything that exists.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.members.iter().map(|(incarnation, thing)| thing.seen(*incarnation, self.now)).collect()
+    }
+
+    /// Ends something that exists, as a platform does. Returns whether there was anything to end.
+    pub fn strike(&mut self, nth: u64, cause: Cause) -> bool {
+        let alive: Vec<Incarnation> = self
+            .members
+            .iter()
+            .filter(|(_, thing)| thing.ended.is_none() && thing.gone_at.is_none())
+            .map(|(incarnation, _)| *incarnation)
+            .collect();
+        if alive.is_empty() {
+            return false;
+        }
+        let at = usize::try_from(nth).unwrap_or(0) % alive.len();
+        let now = self.now;
+        if cause == Cause::Deleted {
+            self.members.remove(&alive[at]);
+        } else if let Some(thing) = self.members.get_mut(&alive[at]) {
+            thing.ended = Some(ended(thing.began, now, 137, cause));
+        }
+        true
+    }
+
+    /// When something happens by itself next.
+    pub fn next_event(&self) -> Option<Time> {
+        self.members.values().filter_map(|thing| thing.next_event(self.now)).min()
+    }
+
+    /// Lets time pass.
+    pub fn pass_until(&mut self, time: Time) {
+        while let Some(event) = self.next_event().filter(|event| *event <= time) {
+            self.now = event;
+            self.happen();
+        }
+        self.now = self.now.max(time);
+        self.happen();
+    }
+
+    fn happen(&mut self) {
+        let now = self.now;
+        self.members.retain(|_, thing| thing.gone_at.is_none_or(|at| at > now));
+        let due: Vec<Incarnation> = self
+            .members
+            .iter()
+            .filter(|(_, thing)| thing.may_begin(now))
+            .map(|(incarnation, _)| *incarnation)
+            .collect();
+        for incarnation in due {
+            self.begin(incarnation);
+        }
+        for thing in self.members.values_mut() {
+            if let Some((at, code)) = thing.ends_at
+                && at <= now
+                && thing.ended.is_none()
+            {
+                thing.ended = Some(ended(thing.began, at, code, Cause::Exited));
+            }
+        }
+        self.views.push_back((now, self.seen()));
+        while self.views.front().is_some_and(|(at, _)| at.0 + LATEST_VIEW < now.0) {
+            self.views.pop_front();
+        }
+    }
+
+    fn begin(&mut self, incarnation: Incarnation) {
+        if !self.begun.insert(incarnation) {
+            self.violations.push(format!("{incarnation:?} began twice"));
+        }
+        // Members that joined later are of a later epoch than the launch they join.
+        let launched = self.stored.launched_epoch;
+        let older = self.members.iter().find(|(other, thing)| {
+            other.epoch < launched && thing.runs_command && thing.is_running()
+        });
+        if let Some((older, _)) = older {
+            self.violations.push(format!("{incarnation:?} began while {older:?} ran"));
+        }
+        let nth = self.launches.entry(incarnation.member).or_default();
+        let run = self.script.get(*nth).or(self.script.last()).copied();
+        *nth += 1;
+        let run = run.unwrap_or(Run { lasts: 1_000, code: 0 });
+        let now = self.now;
+        if let Some(thing) = self.members.get_mut(&incarnation) {
+            thing.began = Some(now);
+            thing.ends_at = Some((Time(now.0 + run.lasts), run.code));
+        }
+    }
+
+    /// Counts a write, after which the process may die.
+    fn written(&mut self) -> Result<(), Fault> {
+        self.writes += 1;
+        let dies = self.faults.death_after_write == Some(self.writes)
+            || self.random.one_in(self.faults.death);
+        if dies { Err(Fault::Died) } else { Ok(()) }
+    }
+
+    fn may_be_lost(&mut self) -> Result<(), Fault> {
+        if self.random.one_in(self.faults.lost_act) { Err(Fault::Lost) } else { Ok(()) }
+    }
+
+    fn view(&mut self) -> Observed {
+        self.view_was_late = self.random.one_in(self.faults.late_view) && !self.views.is_empty();
+        let mut seen = if self.view_was_late {
+            let at = usize::try_from(self.random.below(self.views.len() as u64)).unwrap_or(0);
+            self.views[at].1.clone()
+        } else {
+            self.seen()
+        };
+        if !seen.is_empty() && self.random.one_in(self.faults.seen_twice) {
+            seen.push(self.random.pick(&seen.clone()).clone());
+        }
+        self.random.shuffle(&mut seen);
+        Observed { seen, room: self.room.clone(), stop_requested: self.stop_requested }
+    }
+
+    fn create(&mut self, plan: &Plan, want: &Want, member: Member) -> Result<(), Fault> {
+        let incarnation = Incarnation { member, epoch: want.epoch };
+        let Some(host) = plan.host(member) else {
+            self.violations.push(format!("{member} is wanted and not planned"));
+            return Ok(());
+        };
+        self.may_be_lost()?;
+        if self.stored.epoch < want.epoch || self.stored.is_terminal() {
+            self.violations.push(format!("{incarnation:?} was made and no status knows of it"));
+        }
+        let up_at = Time(self.now.0 + self.random.below(1_500));
+        let thing = Thing {
+            runs_command: host.runs.runs_command(),
+            launches: host.runs.launches(),
+            up_at,
+            released: None,
+            began: None,
+            ends_at: None,
+            ended: None,
+            gone_at: None,
+            asked_to_stop: false,
+        };
+        self.members.insert(incarnation, thing);
+        self.written()
+    }
+
+    fn remove(&mut self, incarnation: Incarnation) -> Result<(), Fault> {
+        let gone_at = Time(self.now.0 + self.random.below(800));
+        let Some(thing) = self.members.get_mut(&incarnation) else {
+            return Ok(());
+        };
+        if thing.gone_at.is_some() {
+            return Ok(());
+        }
+        thing.gone_at = Some(gone_at);
+        self.may_be_lost()?;
+        self.written()
+    }
+
+    /// The incarnation that holds a member's place. A launch that ended has a name of its own and holds none.
+    fn in_place(&self, member: Member) -> Option<Incarnation> {
+        let of_member = self.members.iter().filter(|(it, _)| it.member == member);
+        of_member
+            .filter(|(_, thing)| !(thing.launches && thing.ended.is_some()))
+            .map(|(incarnation, _)| *incarnation)
+            .next_back()
+    }
+
+    fn make(
+        &mut self,
+        plan: &Plan,
+        want: &Want,
+        member: Member,
+        wanted: Wanted,
+    ) -> Result<(), Fault> {
+        let place = self.in_place(member);
+        let newest = self.members.keys().rfind(|it| it.member == member).copied();
+        match (wanted, place) {
+            (Wanted::Absent, Some(place)) => self.remove(place),
+            (Wanted::Absent | Wanted::Running | Wanted::Stopping { .. }, None) => Ok(()),
+            (Wanted::Stopping { .. }, Some(place)) => self.stop(place),
+            (Wanted::Held, None) => {
+                let over = newest.is_some_and(|it| it.epoch >= valid_from(&self.stored, plan, it));
+                if over { Ok(()) } else { self.create(plan, want, member) }
+            }
+            (Wanted::Held, Some(_)) => Ok(()),
+            (Wanted::Running, Some(place)) => self.release(place),
+        }
+    }
+
+    fn stop(&mut self, incarnation: Incarnation) -> Result<(), Fault> {
+        let at = Time(self.now.0 + self.random.below(3_000));
+        let Some(thing) = self.members.get_mut(&incarnation) else {
+            return Ok(());
+        };
+        if thing.asked_to_stop || thing.ended.is_some() {
+            return Ok(());
+        }
+        thing.asked_to_stop = true;
+        thing.ends_at = Some((at, 143));
+        self.written()
+    }
+
+    fn release(&mut self, incarnation: Incarnation) -> Result<(), Fault> {
+        let now = self.now;
+        let Some(thing) = self.members.get_mut(&incarnation) else {
+            return Ok(());
+        };
+        if thing.released.is_some() {
+            return Ok(());
+        }
+        thing.released = Some(now);
+        self.happen();
+        self.written()
+    }
+}
+
+/// The epoch from which on an incarnation is not stale, so that one that has ended must not be made again.
+fn valid_from(status: &Status, plan: &Plan, incarnation: Incarnation) -> u32 {
+    let runs_command = plan.host(incarnation.member).is_some_and(|host| host.runs.runs_command());
+    let launched = if runs_command { status.launched_epoch } else { 0 };
+    let replaced = status.replaced.get(&incarnation.member).copied().unwrap_or(0);
+    status.hosts_epoch.max(launched).max(replaced)
+}
+
+impl Thing {
+    fn seen(&self, incarnation: Incarnation, now: Time) -> Seen {
+        let state = match (&self.ended, self.began) {
+            (Some(ended), _) => SeenState::Ended(ended.clone()),
+            (None, Some(since)) => SeenState::Running { since },
+            (None, None) if self.up_at <= now => SeenState::Up,
+            (None, None) => SeenState::Coming("it boots".to_owned()),
+        };
+        Seen { incarnation, state, address: Some([127, 0, 0, 1].into()) }
+    }
+
+    fn may_begin(&self, now: Time) -> bool {
+        self.runs_command
+            && self.released.is_some()
+            && self.up_at <= now
+            && self.began.is_none()
+            && self.ended.is_none()
+            && self.gone_at.is_none()
+    }
+
+    fn is_running(&self) -> bool {
+        self.began.is_some() && self.ended.is_none()
+    }
+
+    fn next_event(&self, now: Time) -> Option<Time> {
+        let ends = self.ends_at.map(|(at, _)| at).filter(|_| self.ended.is_none());
+        let comes = Some(self.up_at).filter(|_| self.ended.is_none());
+        [comes, ends, self.gone_at].into_iter().flatten().filter(|at| *at > now).min()
+    }
+}
+
+const fn ended(started: Option<Time>, at: Time, code: i32, cause: Cause) -> Ended {
+    Ended { started, at, code, cause, rank: None, last_lines: Vec::new() }
+}
+
+impl Engine for World {
+    type Error = Fault;
+
+    async fn observe(&mut self, _plan: &Plan) -> Result<Observed, Fault> {
+        self.may_be_lost()?;
+        self.last_view = self.view();
+        Ok(self.last_view.clone())
+    }
+
+    async fn record(&mut self, _plan: &Plan, status: &Status) -> Result<Recorded, Fault> {
+        if self.version_read != self.version {
+            return Ok(Recorded::Outdated);
+        }
+        self.may_be_lost()?;
+        let old = &self.stored;
+        if old.is_terminal() && old.stage != status.stage {
+            self.violations.push("a terminal status was left".to_owned());
+        }
+        if status.attempt < old.attempt || status.epoch < old.epoch {
+            self.violations.push("an attempt or epoch shrank".to_owned());
+        }
+        match serde_json::to_string(status).and_then(|text| serde_json::from_str(&text)) {
+            Ok(read_back) => self.stored = read_back,
+            Err(fault) => self.violations.push(format!("a status cannot be kept: {fault}")),
+        }
+        if self.stored != *status {
+            self.violations.push("a status is not the same after it was written".to_owned());
+        }
+        self.version += 1;
+        self.version_read = self.version;
+        self.written()?;
+        Ok(Recorded::Written)
+    }
+
+    async fn apply(&mut self, plan: &Plan, want: &Want) -> Result<(), Fault> {
+        if want.remove_job {
+            self.removed = true;
+            self.members.clear();
+            return self.written();
+        }
+        let mut removals = want.remove.clone();
+        self.random.shuffle(&mut removals);
+        for incarnation in removals {
+            self.remove(incarnation)?;
+        }
+        let mut members: Vec<(Member, Wanted)> =
+            want.members.iter().map(|(member, wanted)| (*member, *wanted)).collect();
+        self.random.shuffle(&mut members);
+        for (member, wanted) in members {
+            self.make(plan, want, member, wanted)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! Thousands of stories: jobs of every dialect under late views, lost acts, deaths, lost hosts, suspensions and scaling.
+
+use unisono_job::{CleanUp, Dialect, Retry};
+use unisono_plan::{EndReason, EngineKind, Verdict};
+use unisono_testkit::jobs::{kube_batch, kubeflow, openpai, role};
+use unisono_testkit::scenario::{Disturbance, Scenario};
+use unisono_testkit::simulator::{Story, run};
+use unisono_testkit::world::Run;
+
+/// How many stories are told. `UNISONO_SEEDS` asks for another number, `UNISONO_SEED` for one story.
+const SEEDS: u64 = 4_000;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn every_story_ends_as_its_rules_want() {
+    let (first, count) = match number("UNISONO_SEED") {
+        Some(seed) => (seed, 1),
+        None => (0, number("UNISONO_SEEDS").unwrap_or(SEEDS)),
+    };
+    let mut turns = 0;
+    for seed in first..first + count {
+        let scenario = Scenario::from_seed(seed);
+        let story = match run(&scenario) {
+            Ok(story) => story,
+            Err(fault) => {
+                panic!("{}", replay(seed, &fault, &scenario))
+            }
+        };
+        turns += story.turns;
+        if let Err(fault) = end_is_right(&scenario, &story) {
+            panic!("{}\n{:#?}", replay(seed, &fault, &scenario), story.status);
+        }
+    }
+    assert!(turns >= usize::try_from(count).unwrap());
+}
+
+fn replay(seed: u64, fault: &str, scenario: &Scenario) -> String {
+    let Scenario { job, facts, script, disturbances, faults, seed: _ } = scenario;
+    format!(
+        "seed {seed}: {fault}\nreplay with UNISONO_SEED={seed}\n{} on {:?}, {:?}\n{script:?}\n{disturbances:?}\n{faults:?}",
+        job.dialect, facts.engine, job.policies
+    )
+}
+
+fn end_is_right(scenario: &Scenario, story: &Story) -> Result<(), String> {
+    let status = &story.status;
+    let end = status.end().ok_or("no end")?;
+    let policies = &scenario.job.policies;
+    if status.completed.is_none() {
+        return Err("an end without its time".to_owned());
+    }
+    if status.gang_restarts > policies.gang_restarts {
+        return Err(format!("{} gang restarts", status.gang_restarts));
+    }
+    if let Retry::Backoff { limit } = policies.retry
+        && status.counted_failures > limit
+    {
+        return Err(format!("{} counted failures", status.counted_failures));
+    }
+    let stopped = scenario.disturbances.iter().any(|(_, it)| *it == Disturbance::Stop);
+    if end.verdict == Verdict::Stopped && !stopped {
+        return Err("stopped, and nobody asked".to_owned());
+    }
+    if end.reason == EndReason::DeadlineExceeded && policies.deadline_seconds.is_none() {
+        return Err("out of time without a deadline".to_owned());
+    }
+    if end.verdict == Verdict::Succeeded && end.code != 0 {
+        return Err(format!("a success with code {}", end.code));
+    }
+    clean_up_is_right(scenario, story)
+}
+
+fn clean_up_is_right(scenario: &Scenario, story: &Story) -> Result<(), String> {
+    for incarnation in &story.alive {
+        let Some(host) = story.plan.host(incarnation.member) else {
+            return Err(format!("{incarnation:?} is left and not planned"));
+        };
+        let may_stay = scenario.job.policies.clean_up == CleanUp::None
+            && scenario.facts.engine == EngineKind::Kubernetes
+            && scenario.job.dialect != Dialect::KubeBatch
+            && !host.runs.runs_command();
+        if !may_stay {
+            return Err(format!("{} is left", host.name));
+        }
+    }
+    Ok(())
+}
+
+const GOOD: Run = Run { lasts: 3_000, code: 0 };
+const BAD: Run = Run { lasts: 1_000, code: 1 };
+
+fn crash_stories() -> Vec<(&'static str, Scenario)> {
+    let line: &[&str] = &["mpirun", "./a"];
+    let kubeflow = || {
+        let mut job = kubeflow(Dialect::KubeflowV2beta1, "k", 3, 1, line);
+        job.policies.clean_up = CleanUp::Running;
+        job
+    };
+    let with = |disturbances: Vec<(u64, Disturbance)>| {
+        let mut scenario = Scenario::quiet(kubeflow(), vec![Run { lasts: 9_000, code: 0 }]);
+        scenario.disturbances = disturbances;
+        scenario
+    };
+    let mut failing = kubeflow();
+    failing.policies.retry = Retry::Backoff { limit: 1 };
+    vec![
+        ("succeed", Scenario::quiet(kubeflow(), vec![GOOD])),
+        ("retry", Scenario::quiet(kubeflow(), vec![BAD, GOOD])),
+        ("fail", Scenario::quiet(failing, vec![BAD])),
+        ("kube-batch", Scenario::quiet(kube_batch("b", 3, line), vec![BAD, GOOD])),
+        (
+            "openpai",
+            Scenario::quiet(
+                openpai("o", vec![role("main", 1, "mpirun ./a"), role("node", 2, "./b")]),
+                vec![Run { lasts: 1_000, code: 143 }, GOOD],
+            ),
+        ),
+        (
+            "suspend and resume",
+            with(vec![(5_000, Disturbance::Suspend), (9_000, Disturbance::Resume)]),
+        ),
+        ("scale up", with(vec![(5_000, Disturbance::Scale(5))])),
+        ("scale down", with(vec![(5_000, Disturbance::Scale(1))])),
+        ("stop", with(vec![(5_000, Disturbance::Stop)])),
+    ]
+}
+
+/// The process dies after every single write, one story each: the end is the same as without.
+#[test]
+fn a_death_after_any_write_changes_nothing_in_the_end() {
+    let mut points = 0;
+    for (name, scenario) in crash_stories() {
+        let undisturbed = run(&scenario).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        for write in 1..=undisturbed.writes {
+            let mut dying = scenario.clone();
+            dying.faults.death_after_write = Some(write);
+            let story = run(&dying)
+                .unwrap_or_else(|fault| panic!("{name}, death after write {write}: {fault}"));
+            assert_eq!(end_of(&story), end_of(&undisturbed), "{name}, death after write {write}");
+            points += 1;
+        }
+    }
+    assert!(points > 100, "only {points} crash points");
+}
+
+/// What is the same however often the process died: the end, the counts, and what is left.
+fn end_of(story: &Story) -> impl PartialEq + std::fmt::Debug {
+    let status = &story.status;
+    let kinds: Vec<(String, bool, String)> =
+        status.conditions.iter().map(|it| (it.kind.clone(), it.holds, it.reason.clone())).collect();
+    let alive: Vec<_> = story.alive.iter().map(|it| it.member).collect();
+    let counts = (status.attempt, status.counted_failures, status.gang_restarts);
+    (status.stage.clone(), counts, status.groups.clone(), kinds, alive)
+}
