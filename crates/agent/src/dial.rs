@@ -19,7 +19,7 @@ use crate::frame::Kind;
 use crate::polling::{PollSet, until};
 
 /// How long one `rsh` tries: a host under attack or just being started may drop a connection that was not yet authenticated.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long one connection and its handshake may take before another is tried.
 pub(crate) const ONE_TRY: Duration = Duration::from_secs(5);

@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Signal = 5,
     /// Launcher: are you there? Asked by `ready` in place of a launch.
     Probe = 6,
+    /// Launcher: nobody takes this output any more. Payload: the number of the stream, one byte.
+    OutputClosed = 7,
 
     /// Host: the answer to a probe.
     Here = 64,
@@ -101,6 +103,7 @@ impl TryFrom<u8> for Kind {
             4 => Self::StdinEnd,
             5 => Self::Signal,
             6 => Self::Probe,
+            7 => Self::OutputClosed,
             64 => Self::Here,
             65 => Self::Started,
             66 => Self::Stdout,
@@ -173,6 +176,6 @@ mod tests {
         let known = (0..=u8::MAX).filter_map(|number| {
             Kind::try_from(number).ok().inspect(|kind| assert_eq!(*kind as u8, number))
         });
-        assert_eq!(known.count(), 16);
+        assert_eq!(known.count(), 17);
     }
 }

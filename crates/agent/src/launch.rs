@@ -221,6 +221,12 @@ impl Launch {
                     self.tree.signal(signal);
                 }
             }
+            // Without a reader the command gets SIGPIPE when it next writes, as it would on the launcher's own machine.
+            Kind::OutputClosed => match frame.byte() {
+                Some(1) => self.stdout = None,
+                Some(2) => self.stderr = None,
+                Some(_) | None => {}
+            },
             other => {
                 log::line(format_args!("a launcher broke the protocol: {other:?} out of order"));
                 self.hung_up();

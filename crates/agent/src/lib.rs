@@ -40,6 +40,7 @@ mod serve;
 mod settings;
 mod shell_words;
 mod ssh_args;
+mod strangers;
 mod sys;
 pub mod table;
 mod tls;

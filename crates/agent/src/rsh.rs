@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::event::PollFlags;
+use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::channel::{Channel, ChannelError};
@@ -88,13 +89,14 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
         proof,
         parent,
         signals: Signals::collect(&PASSED_ON)?,
-        signalled: None,
+        told_to_end: false,
         reads_stdin: call.reads_stdin,
         credit: STDIN_CREDIT as usize,
         stdout: Some(Outlet::new(rustix::stdio::stdout())),
         stderr: Some(Outlet::new(rustix::stdio::stderr())),
         unwritten: None,
         seen_output: false,
+        lost_output: false,
         stopping: false,
         buffer: Vec::new(),
     };
@@ -114,8 +116,8 @@ struct Session {
     /// Whoever called us: `kill -9` of mpirun leaves us behind, so we must notice.
     parent: Option<OwnedFd>,
     signals: Signals,
-    /// The last signal passed on that asks for an end.
-    signalled: Option<Signal>,
+    /// Whether a signal that asks for an end has been passed on.
+    told_to_end: bool,
     reads_stdin: bool,
     credit: usize,
     stdout: Option<Outlet>,
@@ -123,6 +125,8 @@ struct Session {
     /// Output that our own reader has not taken yet. While there is some, no more is read from the host.
     unwritten: Option<Unwritten>,
     seen_output: bool,
+    /// Whether output was lost for another reason than that its reader left.
+    lost_output: bool,
     stopping: bool,
     buffer: Vec<u8>,
 }
@@ -168,7 +172,7 @@ impl Session {
             return Ok(Some(code));
         }
         if ready.any(tokens.outlet) {
-            self.write_out();
+            self.write_out()?;
         }
         if ready.any(tokens.line) {
             let exchanged = self.channel.flush().and_then(|()| {
@@ -210,7 +214,7 @@ impl Session {
                 }
                 self.unwritten =
                     Some(Unwritten { kind: frame.kind, bytes: frame.payload, from: 0 });
-                self.write_out();
+                self.write_out()?;
             }
             Kind::Started => {
                 self.proof.tell(Event::Started { pid: frame.number().unwrap_or_default() })
@@ -254,7 +258,8 @@ impl Session {
                 reason: "the host was stopped".to_owned(),
             });
         }
-        Ok(code)
+        // A command whose output did not arrive has not succeeded.
+        Ok(if self.lost_output && code == 0 { FAILED } else { code })
     }
 
     fn refused(&self, frame: &Frame) -> RshError {
@@ -277,51 +282,69 @@ impl Session {
         if kind == Kind::Stdout { self.stdout.as_ref() } else { self.stderr.as_ref() }
     }
 
-    /// Writes as much of the waiting output as its reader takes. A reader that is gone ends the matter for its stream only.
-    fn write_out(&mut self) {
-        while let Some(unwritten) = &mut self.unwritten {
-            let outlet =
-                if unwritten.kind == Kind::Stdout { &mut self.stdout } else { &mut self.stderr };
+    /// Writes as much of the waiting output as its reader takes.
+    fn write_out(&mut self) -> Result<(), RshError> {
+        while let Some(unwritten) = &self.unwritten {
             let rest = unwritten.bytes.get(unwritten.from..).unwrap_or_default();
-            match outlet.as_ref().map(|outlet| outlet.write(rest)) {
-                Some(Ok(0)) if !rest.is_empty() => return,
-                Some(Ok(written)) => {
-                    unwritten.from += written;
-                    if unwritten.from >= unwritten.bytes.len() {
-                        self.unwritten = None;
-                    }
-                }
-                Some(Err(error)) => {
-                    crate::log::line(format_args!(
-                        "cannot pass on output of {}: {error}",
-                        self.host
-                    ));
-                    *outlet = None;
-                }
+            let kind = unwritten.kind;
+            match self.outlet(kind).map(|outlet| outlet.write(rest)) {
+                Some(Ok(0)) if !rest.is_empty() => return Ok(()),
+                Some(Ok(written)) => self.written(written),
+                Some(Err(error)) => self.close_outlet(kind, error)?,
                 None => self.unwritten = None,
+            }
+        }
+        Ok(())
+    }
+
+    fn written(&mut self, length: usize) {
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.from += length;
+            if unwritten.from >= unwritten.bytes.len() {
+                self.unwritten = None;
             }
         }
     }
 
+    /// Our own reader is gone, or the disk is full: the host is told, so that the command notices as if it ran here.
+    fn close_outlet(&mut self, kind: Kind, error: Errno) -> Result<(), RshError> {
+        if error != Errno::PIPE {
+            let host = &self.host;
+            crate::log::line(format_args!("cannot pass on output of {host}: {error}"));
+            self.lost_output = true;
+        }
+        let stream = if kind == Kind::Stdout {
+            self.stdout = None;
+            1
+        } else {
+            self.stderr = None;
+            2
+        };
+        self.send(Kind::OutputClosed, &[stream])
+    }
+
+    fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), RshError> {
+        let sent = self.channel.send(kind, payload).and_then(|()| self.channel.flush());
+        sent.map_err(|error| self.lost(&error))
+    }
+
     fn read_stdin(&mut self) -> Result<(), RshError> {
-        self.buffer.resize(self.credit.min(LONGEST_PAYLOAD), 0);
-        let sent = match rustix::io::read(rustix::stdio::stdin(), self.buffer.as_mut_slice()) {
-            Ok(0) => {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(self.credit.min(LONGEST_PAYLOAD), 0);
+        let sent = match rustix::io::read(rustix::stdio::stdin(), buffer.as_mut_slice()) {
+            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+            // A stdin that cannot be read (of a background job on a terminal) is one without input.
+            Ok(0) | Err(_) => {
                 self.reads_stdin = false;
-                self.channel.send(Kind::StdinEnd, &[])
+                self.send(Kind::StdinEnd, &[])
             }
             Ok(length) => {
                 self.credit -= length;
-                self.channel.send(Kind::Stdin, self.buffer.get(..length).unwrap_or_default())
-            }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
-            // A stdin that cannot be read (a background job on a terminal) is one without input.
-            Err(_) => {
-                self.reads_stdin = false;
-                self.channel.send(Kind::StdinEnd, &[])
+                self.send(Kind::Stdin, buffer.get(..length).unwrap_or_default())
             }
         };
-        sent.and_then(|()| self.channel.flush()).map_err(|error| self.lost(&error))
+        self.buffer = buffer;
+        sent
     }
 
     /// Passes signals on. One that asks for an end twice is taken to mean it: we leave, and the host ends the command.
@@ -329,15 +352,12 @@ impl Session {
         while let Some(signal) = self.signals.next() {
             let asks_for_end =
                 matches!(signal, Signal::TERM | Signal::INT | Signal::HUP | Signal::QUIT);
-            if asks_for_end && self.signalled.replace(signal).is_some() {
+            let number = u8::try_from(signal.as_raw()).unwrap_or_default();
+            if asks_for_end && std::mem::replace(&mut self.told_to_end, true) {
                 self.proof.tell(Event::Abandoned { reason: "told to end twice".to_owned() });
-                let number = u8::try_from(signal.as_raw()).unwrap_or_default();
                 return Ok(Some(128u8.saturating_add(number)));
             }
-            let number = u8::try_from(signal.as_raw()).unwrap_or_default();
-            let sent =
-                self.channel.send(Kind::Signal, &[number]).and_then(|()| self.channel.flush());
-            sent.map_err(|error| self.lost(&error))?;
+            self.send(Kind::Signal, &[number])?;
         }
         Ok(None)
     }

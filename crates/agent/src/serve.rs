@@ -1,6 +1,6 @@
 //! A host's own process: connections come in, each is answered by a forked process of its own; an optional command runs beside them.
 //!
-//! The server itself never reads a byte of a connection. What a peer sends is only looked at in the process forked for it, so a fault
+//! The server itself never takes a byte off a connection. What a peer sends is only looked at in the process forked for it, so a fault
 //! there cannot hurt others, and each launch has a supervisor of its own. Every direct child of the server is such a process; any
 //! other child that turns up has lost its supervisor and is killed.
 
@@ -29,12 +29,10 @@ use crate::polling::{PollSet, until};
 use crate::processes;
 use crate::proof::Proof;
 use crate::settings::Settings;
+use crate::strangers::{Proving, Silent, Strangers};
 use crate::sys::{self, Fork, Signals};
 use crate::tls::{self, TlsError};
 use crate::tree;
-
-/// Connections that have not proved a key yet. One more, and the oldest of them is dropped: an honest one needs milliseconds.
-const MOST_UNAUTHENTICATED: usize = 64;
 
 /// How long launches may take to end when the host is stopped: the supervisors' own grace and some time to kill.
 const STOP_LIMIT: Duration = Duration::from_secs(4);
@@ -70,7 +68,7 @@ pub(crate) fn serve(settings: &Settings, own_command: &[OsString]) -> Result<u8,
         config,
         listener: Some(listener),
         signals,
-        unauthenticated: Vec::new(),
+        strangers: Strangers::default(),
         supervisors: BTreeSet::new(),
         own: None,
         stop: None,
@@ -88,8 +86,7 @@ struct Server {
     config: Arc<ServerConfig>,
     listener: Option<TcpListener>,
     signals: Signals,
-    /// Oldest first.
-    unauthenticated: Vec<Unauthenticated>,
+    strangers: Strangers,
     /// Process ids of everybody we forked and have not reaped.
     supervisors: BTreeSet<i32>,
     /// The supervisor of our own command.
@@ -97,13 +94,6 @@ struct Server {
     stop: Option<Stop>,
     /// Whether a supervisor died and may have left processes to us.
     stray: bool,
-}
-
-struct Unauthenticated {
-    pid: Pid,
-    peer: SocketAddr,
-    /// Readable when the process has authenticated its peer, or is gone.
-    news: OwnedFd,
 }
 
 #[derive(Clone, Copy)]
@@ -124,26 +114,22 @@ impl Server {
                 return Ok(Some(stop.code));
             }
         }
-        let limit = match self.stop {
-            _ if self.stray => Some(KILL_AGAIN),
-            Some(stop) if now >= stop.kill_at => Some(KILL_AGAIN),
-            Some(stop) => Some(until(stop.kill_at, now)),
-            None => None,
-        };
+        self.strangers.turn_away_overdue(now);
         let mut set = PollSet::default();
         let signalled = set.readable(self.signals.as_fd());
-        let called = self.listener.as_ref().map(|listener| set.readable(listener.as_fd()));
-        let news: Vec<_> =
-            self.unauthenticated.iter().map(|each| set.readable(each.news.as_fd())).collect();
-        let ready = set.wait(limit)?;
+        let listener = self.listener.as_ref().filter(|_| self.strangers.has_room(now));
+        let called = listener.map(|listener| set.readable(listener.as_fd()));
+        let tokens = self.strangers.poll(&mut set);
+        let ready = set.wait(self.due_in(now))?;
 
-        let mut news = news.into_iter();
-        self.unauthenticated.retain(|_| !ready.any(news.next()));
+        for speaking in self.strangers.sort(tokens, &ready) {
+            self.listen_to(speaking)?;
+        }
         if ready.any(Some(signalled)) {
             self.take_signals();
         }
         if ready.any(called) {
-            self.accept()?;
+            self.accept();
         }
         if self.stray {
             self.kill_strays();
@@ -151,43 +137,49 @@ impl Server {
         Ok(None)
     }
 
-    fn accept(&mut self) -> Result<(), ServeError> {
+    fn due_in(&self, now: Instant) -> Option<Duration> {
+        let stop = match self.stop {
+            _ if self.stray => Some(KILL_AGAIN),
+            Some(stop) => Some(until(stop.kill_at, now).max(KILL_AGAIN)),
+            None => None,
+        };
+        stop.into_iter().chain(self.strangers.due_in(now)).min()
+    }
+
+    fn accept(&mut self) {
         let Some(listener) = &self.listener else {
-            return Ok(());
+            return;
         };
-        let (socket, peer) = match accept_one(listener) {
-            Ok(Some(accepted)) => accepted,
-            Ok(None) => return Ok(()),
-            Err(error) => {
-                log::line(format_args!("cannot accept a connection: {error}"));
-                return Ok(());
+        match accept_one(listener) {
+            Ok(Some((socket, peer))) => {
+                self.strangers.make_room();
+                self.strangers.welcome(Silent { socket, peer, since: Instant::now() });
             }
-        };
-        if self.unauthenticated.len() >= MOST_UNAUTHENTICATED {
-            let oldest = self.unauthenticated.remove(0);
-            processes::signal(oldest.pid, Signal::KILL);
-            log::line(format_args!(
-                "refused {}: more than {MOST_UNAUTHENTICATED} connections without proof of key, this was the oldest",
-                oldest.peer
-            ));
+            Ok(None) => {}
+            Err(error) => log::line(format_args!("cannot accept a connection: {error}")),
         }
+    }
+
+    /// Starts the process that listens to a stranger.
+    fn listen_to(&mut self, stranger: Silent) -> Result<(), ServeError> {
+        let Silent { socket, peer, since } = stranger;
         let (news, authenticated) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
         let server = rustix::process::getpid();
         match sys::fork() {
             Ok(Fork::Parent(pid)) => {
                 self.supervisors.insert(pid.as_raw_nonzero().get());
-                self.unauthenticated.push(Unauthenticated { pid, peer, news });
+                self.strangers.listen_to(Proving { pid, peer, since, news });
             }
             Ok(Fork::Child) => {
                 self.listener = None;
-                self.unauthenticated.clear();
+                self.strangers.forget();
                 drop(news);
                 answer(socket, peer, self.config.clone(), authenticated, server);
                 sys::exit_now(0);
             }
             Err(error) => {
-                log::line(format_args!("refused {peer}: cannot start a process for it: {error}"))
+                log::line(format_args!("refused {peer}: cannot start a process for it: {error}"));
             }
         }
         Ok(())
@@ -256,9 +248,7 @@ impl Server {
         }
         self.stop = Some(Stop { code, kill_at: Instant::now() + STOP_LIMIT });
         self.listener = None;
-        for stranger in self.unauthenticated.drain(..) {
-            processes::signal(stranger.pid, Signal::KILL);
-        }
+        self.strangers.clear();
         self.signal_supervisors(Signal::TERM);
     }
 
