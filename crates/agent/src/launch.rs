@@ -27,7 +27,7 @@ use crate::tree::{self, Outcome, PASSED_ON, Tree};
 /// How much standard input a launcher may send before we have passed it on: one pipe's worth.
 pub(crate) const STDIN_CREDIT: u32 = 64 << 10;
 
-/// How long a launcher may take to close its end once it has been told the exit.
+/// How long a launcher may take to hang up on a host that has started nothing for it.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Runs a command for the launcher at the other end; returns when no process of it is left.
@@ -91,8 +91,9 @@ struct Launch {
 enum Line {
     /// It listens.
     Open(Channel),
-    /// It has been told the exit; we wait for it to hang up, so that nothing it sent can make the kernel drop our last words.
-    Farewell(Channel, Instant),
+    /// It has been told the exit; we wait for it to hang up, however long it is stopped: closing first could make the kernel
+    /// throw away what it has not read yet.
+    Farewell(Channel),
     /// It is gone.
     Closed,
 }
@@ -164,9 +165,8 @@ impl Launch {
                     no_later(self.watch.due_in(now));
                 }
             }
-            Line::Farewell(channel, until_then) => {
+            Line::Farewell(channel) => {
                 tokens.line = Some(set.add(channel.as_fd(), interest(channel)));
-                no_later(until(*until_then, now));
             }
             Line::Closed => {}
         }
@@ -176,7 +176,7 @@ impl Launch {
     /// Moves bytes to and from the launcher.
     fn exchange(&mut self) {
         let exchanged = match &mut self.line {
-            Line::Open(channel) | Line::Farewell(channel, _) => {
+            Line::Open(channel) | Line::Farewell(channel) => {
                 channel.flush().and_then(|()| channel.receive())
             }
             Line::Closed => return,
@@ -190,7 +190,7 @@ impl Launch {
     fn take_frames(&mut self) {
         loop {
             let frame = match &mut self.line {
-                Line::Open(channel) | Line::Farewell(channel, _) => channel.next_frame(),
+                Line::Open(channel) | Line::Farewell(channel) => channel.next_frame(),
                 Line::Closed => return,
             };
             match frame {
@@ -312,11 +312,6 @@ impl Launch {
 
     /// Tells the exit once the command has ended and all its output has been passed on.
     fn tell_exit(&mut self, now: Instant) {
-        if let Line::Farewell(_, until_then) = self.line
-            && now >= until_then
-        {
-            self.line = Line::Closed;
-        }
         let (Some(outcome), None, None) = (self.tree.outcome(), &self.stdout, &self.stderr) else {
             return;
         };
@@ -332,9 +327,7 @@ impl Launch {
             }
         }
         self.line = match std::mem::replace(&mut self.line, Line::Closed) {
-            Line::Open(channel) | Line::Farewell(channel, _) => {
-                Line::Farewell(channel, now + FAREWELL)
-            }
+            Line::Open(channel) | Line::Farewell(channel) => Line::Farewell(channel),
             Line::Closed => Line::Closed,
         };
     }
