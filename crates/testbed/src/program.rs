@@ -47,7 +47,9 @@ impl Program {
         Self::Environment,
     ];
 
-    const fn source(self) -> (&'static str, &'static str) {
+    /// The program's name and its text in C.
+    #[must_use]
+    pub const fn source(self) -> (&'static str, &'static str) {
         match self {
             Self::Hello => ("hello", include_str!("../programs/hello.c")),
             Self::Allreduce => ("allreduce", include_str!("../programs/allreduce.c")),

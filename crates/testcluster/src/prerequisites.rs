@@ -12,6 +12,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("containerd", "the Debian package containerd"),
     ("ctr", "the Debian package containerd"),
     ("runc", "the Debian package runc"),
+    ("debootstrap", "the Debian package debootstrap"),
+    ("cc", "the Debian package gcc"),
+    ("mpicc.openmpi", "the Debian package libopenmpi-dev"),
 ];
 
 /// Files that must be there, and who brings them.

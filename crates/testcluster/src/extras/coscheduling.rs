@@ -14,7 +14,7 @@ impl Cluster {
     pub fn start_coscheduling(&self) -> anyhow::Result<()> {
         let programs = binaries::SCHEDULER_PLUGINS.build()?;
         let source = binaries::SCHEDULER_PLUGINS.source_of("sigs.k8s.io/scheduler-plugins")?;
-        self.apply_folder(&source.join("config/crd/bases"))?;
+        self.define_kinds(&source.join("config/crd/bases"))?;
         let kubeconfig = self.write_kubeconfig("coscheduling")?;
         let configuration = self.write_file(
             "coscheduling.json",

@@ -8,9 +8,20 @@ use serde_json::{Value, json};
 
 use crate::binaries;
 use crate::cluster::Cluster;
+use crate::control_plane::in_cluster;
+use crate::namespaces::HOME;
 use crate::network;
+use crate::part::Part;
 
 const WEBHOOK_PORT: u16 = 9443;
+
+/// Where Kueue's certificate is, below the cluster's home.
+const CERTIFICATES: &str = "kueue-certificates";
+
+/// Kueue wants a certificate for its metrics in a place that it does not let anyone choose. It gets
+/// an `/etc` of its own.
+const WITH_CERTIFICATES: &str = "mount -t tmpfs tmpfs /etc && mkdir -p /etc/kueue/metrics && \
+    ln -s \"$1\" /etc/kueue/metrics/certs && shift && exec \"$@\"";
 
 impl Cluster {
     /// Starts Kueue for `batch/v1` jobs and, once their kind is known, for `MPIJob`s.
@@ -18,22 +29,23 @@ impl Cluster {
         let program = binaries::KUEUE.build()?.join("kueue");
         let source = binaries::KUEUE.source_of("sigs.k8s.io/kueue")?;
         let components = source.join("config/components");
-        self.apply_folder(&components.join("crd/bases"))?;
+        self.define_kinds(&components.join("crd/bases"))?;
         self.api()
             .create("/api/v1/namespaces", &json!({ "metadata": { "name": "kueue-system" } }))?;
         let kubeconfig = self.write_kubeconfig("kueue")?;
         let configuration = self.write_file("kueue.json", &configuration())?;
-        let authority = self.write_server_identity("tmp/k8s-webhook-server/serving-certs/tls")?;
-        self.start_part(
-            "kueue",
-            &program,
-            &[
-                format!("--config={configuration}"),
-                format!("--kubeconfig={kubeconfig}"),
-                // It would be an API server of its own, which nobody here asks.
-                "--feature-gates=VisibilityOnDemand=false".to_owned(),
-            ],
-        )?;
+        let authority = self.write_server_identity(&format!("{CERTIFICATES}/tls"))?;
+        let mut command = self.walls().command("unshare");
+        command
+            .args(["--mount", "sh", "-c", WITH_CERTIFICATES, "kueue"])
+            .arg(format!("{HOME}/{CERTIFICATES}"))
+            .arg(in_cluster(&program)?)
+            .arg(format!("--config={configuration}"))
+            .arg(format!("--kubeconfig={kubeconfig}"))
+            // It would be an API server of its own, which nobody here asks.
+            .arg("--feature-gates=VisibilityOnDemand=false");
+        let part = Part::spawn(self.walls(), "kueue", command, Vec::new())?;
+        self.parts().push(part);
         self.wait_for_parts("Kueue", || {
             let answer = ureq::get("http://127.0.0.1:8092/readyz").call();
             Ok(answer.is_ok().then_some(()))
@@ -97,7 +109,7 @@ fn configuration() -> String {
         "kind": "Configuration",
         "health": { "healthProbeBindAddress": "127.0.0.1:8092" },
         "metrics": { "bindAddress": "0" },
-        "webhook": { "port": WEBHOOK_PORT },
+        "webhook": { "port": WEBHOOK_PORT, "certDir": format!("{HOME}/{CERTIFICATES}") },
         "leaderElection": { "leaderElect": false },
         "internalCertManagement": { "enable": false },
         "clientConnection": { "qps": 1000, "burst": 2000 },

@@ -76,10 +76,11 @@ impl Cluster {
         Ok(authority.identity.certificate.clone())
     }
 
-    /// Applies every manifest in a folder.
-    fn apply_folder(&self, folder: &Path) -> anyhow::Result<()> {
+    /// Makes the API server know the kinds that the manifests in a folder define.
+    fn define_kinds(&self, folder: &Path) -> anyhow::Result<()> {
         let folder = folder.to_str().context("a path that is text")?;
         self.kubectl(&["apply", "--server-side", "-f", folder])?;
+        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", folder])?;
         Ok(())
     }
 }

@@ -2,8 +2,14 @@
 
 mod archive;
 mod busybox;
+mod debian;
 mod layer;
+mod mpi;
+mod programs;
+mod sample;
+mod static_program;
 mod store;
+mod unisono;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,6 +20,7 @@ use crate::cache::{self, Key};
 use crate::progress::Progress;
 
 pub(crate) use store::import;
+pub use unisono::{UNISONO, unisono_archive};
 
 /// The image of every pod's sandbox.
 pub(crate) const PAUSE: &str = "unisono.test/pause:1";
@@ -23,6 +30,15 @@ pub(crate) const PAUSE: &str = "unisono.test/pause:1";
 pub enum Image {
     /// A static busybox with all its commands: the smallest thing with a shell.
     Busybox,
+    /// Debian with Open MPI 4; programs in `/programs/openmpi4`.
+    OpenMpi4,
+    /// Debian with Open MPI 5, MPICH and Intel MPI, each in `/opt/FLAVOUR`; programs in
+    /// `/programs/FLAVOUR`.
+    OtherMpis,
+    /// Nothing but `/hello`, an MPI program that is linked statically: no shell.
+    Static,
+    /// Open MPI 4 with an sshd on port 2222 for a user of uid 1000.
+    Sample,
 }
 
 /// How an image is made.
@@ -37,7 +53,8 @@ struct Recipe {
 
 impl Image {
     /// Every image there is.
-    pub const ALL: &[Self] = &[Self::Busybox];
+    pub const ALL: &[Self] =
+        &[Self::Busybox, Self::OpenMpi4, Self::OtherMpis, Self::Static, Self::Sample];
 
     /// What a pod writes to have it; with `imagePullPolicy: Never` or `IfNotPresent`.
     pub fn reference(self) -> String {
@@ -52,6 +69,10 @@ impl Image {
     fn recipe(self) -> &'static Recipe {
         match self {
             Self::Busybox => &busybox::BUSYBOX,
+            Self::OpenMpi4 => &mpi::OPENMPI4,
+            Self::OtherMpis => &mpi::WHEELS,
+            Self::Static => &static_program::STATIC,
+            Self::Sample => &sample::SAMPLE,
         }
     }
 }

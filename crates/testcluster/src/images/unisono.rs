@@ -1,0 +1,70 @@
+//! Unisono's own image: static programs and nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+use super::archive::{self, Configuration};
+use crate::cache::{self, Key};
+
+/// What a pod writes to have Unisono's own image.
+pub const UNISONO: &str = "unisono.test/unisono:1";
+
+/// Packs static programs, each into `/NAME`, as [`UNISONO`], a `docker save` archive. It changes with
+/// every build, so that nodes are given it while they run.
+pub fn unisono_archive(programs: &[&Path]) -> anyhow::Result<PathBuf> {
+    let mut key = Key::new();
+    for program in programs {
+        let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
+        ensure!(
+            is_static(&bytes),
+            "{} is not a static program: an empty root has no loader to run it",
+            program.display()
+        );
+        key = key.with(program.file_name().unwrap_or_default().as_encoded_bytes()).with(bytes);
+    }
+    let folder = cache::folder("image-unisono", &key, |draft| {
+        let root = tempfile::tempdir().context("create a root")?;
+        for program in programs {
+            let name = program.file_name().context("a program without a name")?;
+            fs::copy(program, root.path().join(name)).context("copy a program")?;
+        }
+        let configuration =
+            Configuration { user: "65534:65534", environment: &["PATH=/"], command: &[] };
+        archive::write(UNISONO, root.path(), configuration, &draft.join("image.tar"))
+    })?;
+    Ok(folder.join("image.tar"))
+}
+
+/// Whether an ELF file of 64 bits, little-endian, names no loader.
+fn is_static(elf: &[u8]) -> bool {
+    const INTERPRETER: [u8; 4] = 3_u32.to_le_bytes();
+    let half =
+        |at: usize| Some(usize::from(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?)));
+    let place =
+        |at: usize| usize::try_from(u64::from_le_bytes(elf.get(at..at + 8)?.try_into().ok()?)).ok();
+    let headers = || Some((place(32)?, half(54)?, half(56)?));
+    let Some((start, size, count)) = headers() else {
+        return false;
+    };
+    elf.starts_with(b"\x7fELF\x02\x01")
+        && (0..count).all(|index| {
+            let kind = start + index * size;
+            elf.get(kind..kind + 4).is_some_and(|kind| kind != INTERPRETER)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_with_a_loader_or_no_program_is_refused() {
+        let own = std::env::current_exe().unwrap();
+        for refused in [own.as_path(), Path::new("/etc/passwd")] {
+            let fault = unisono_archive(&[refused]).unwrap_err().to_string();
+            assert!(fault.contains("is not a static program"), "{fault}");
+        }
+    }
+}

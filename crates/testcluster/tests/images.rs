@@ -1,0 +1,118 @@
+//! Every image runs what it is for, on a real node.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::json;
+use unisono_testcluster::{Cluster, Image, Options, Suite, UNISONO, unisono_archive, wait};
+
+fn main() -> ExitCode {
+    Suite::new(Options { nodes: 1, images: Image::ALL.to_vec(), ..Options::default() })
+        .test("open_mpi_4_runs_ranks", |cluster| {
+            ranks(
+                cluster,
+                Image::OpenMpi4,
+                "openmpi4",
+                "mpirun --allow-run-as-root --oversubscribe",
+            )
+        })
+        .test("open_mpi_5_runs_ranks", |cluster| {
+            let mpirun = "/opt/openmpi5/bin/mpirun --allow-run-as-root --oversubscribe";
+            ranks(cluster, Image::OtherMpis, "openmpi5", mpirun)
+        })
+        .test("mpich_runs_ranks", |cluster| {
+            ranks(cluster, Image::OtherMpis, "mpich", "/opt/mpich/bin/mpiexec.hydra")
+        })
+        .test("intel_mpi_runs_ranks", |cluster| {
+            let mpirun = "PATH=/opt/intelmpi/bin:$PATH mpiexec.hydra";
+            ranks(cluster, Image::OtherMpis, "intelmpi", mpirun)
+        })
+        .test("a_static_mpi_program_runs_without_a_shell", static_program)
+        .test("the_sample_image_answers_ssh_as_a_user", sample)
+        .test("static_programs_are_loaded_while_nodes_run", loaded)
+        .run()
+}
+
+/// Runs a pod to its end and returns what it said.
+fn run(cluster: &Cluster, name: &str, image: &str, command: &[&str]) -> anyhow::Result<String> {
+    let mut container = json!({ "name": "main", "image": image, "imagePullPolicy": "Never" });
+    if !command.is_empty() {
+        container["command"] = json!(command);
+    }
+    let pods = "/api/v1/namespaces/default/pods";
+    cluster.api().create(
+        pods,
+        &json!({
+            "metadata": { "name": name },
+            "spec": { "restartPolicy": "Never", "containers": [container] },
+        }),
+    )?;
+    let phase = wait::until(Duration::from_secs(120), &format!("pod {name} to end"), || {
+        let pod = cluster.api().get(&format!("{pods}/{name}"))?;
+        let phase = pod["status"]["phase"].as_str().unwrap_or_default().to_owned();
+        Ok(["Succeeded", "Failed"].contains(&phase.as_str()).then_some(phase))
+    })?;
+    let said = cluster.kubectl(&["logs", name])?;
+    ensure!(phase == "Succeeded", "{name} {phase}: {said}");
+    cluster.api().delete(&format!("{pods}/{name}?gracePeriodSeconds=0"))?;
+    Ok(said)
+}
+
+fn ranks(cluster: &Cluster, image: Image, flavour: &str, mpirun: &str) -> anyhow::Result<()> {
+    let line = format!("{mpirun} -n 3 /programs/{flavour}/hello");
+    let said = run(cluster, flavour, &image.reference(), &["bash", "-c", &line])?;
+    for rank in 0..3 {
+        let expected = format!("rank {rank} of 3 on {flavour}");
+        ensure!(said.contains(&expected), "no {expected:?} in {said:?}");
+    }
+    Ok(())
+}
+
+fn static_program(cluster: &Cluster) -> anyhow::Result<()> {
+    let said = run(cluster, "static", &Image::Static.reference(), &[])?;
+    ensure!(said.contains("rank 0 of 1 on static"), "{said}");
+    let archive = std::fs::read(Image::Static.archive()?)?;
+    let layer = tar_member(&archive, ".tar")?;
+    let names = tar_names(&layer)?;
+    ensure!(names == ["hello"], "the image has {names:?}");
+    Ok(())
+}
+
+fn sample(cluster: &Cluster) -> anyhow::Result<()> {
+    // An operator mounts the keys; here they are made on the spot.
+    let line = "set -e; cd; ssh-keygen -q -t rsa -N '' -f .ssh/id_rsa; \
+                cp .ssh/id_rsa.pub .ssh/authorized_keys; \
+                /usr/sbin/sshd -f .sshd_config; \
+                ssh $(hostname) 'id -u; hostname; mpirun -n 2 --oversubscribe /programs/openmpi4/hello'";
+    let said = run(cluster, "sample", &Image::Sample.reference(), &["bash", "-c", line])?;
+    ensure!(said.starts_with("1000\nsample\n"), "{said}");
+    ensure!(said.contains("rank 1 of 2 on sample"), "{said}");
+    Ok(())
+}
+
+fn loaded(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.load(&unisono_archive(&[Path::new("/bin/busybox")])?)?;
+    let said = run(cluster, "loaded", UNISONO, &["/busybox", "id", "-u"])?;
+    ensure!(said == "65534\n", "{said}");
+    Ok(())
+}
+
+fn tar_member(archive: &[u8], suffix: &str) -> anyhow::Result<Vec<u8>> {
+    for entry in tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        if entry.path()?.to_string_lossy().ends_with(suffix) {
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut entry, &mut bytes)?;
+            return Ok(bytes);
+        }
+    }
+    anyhow::bail!("no {suffix} in the archive")
+}
+
+fn tar_names(layer: &[u8]) -> anyhow::Result<Vec<String>> {
+    let mut layer = tar::Archive::new(layer);
+    let entries = layer.entries()?;
+    entries.map(|entry| Ok(entry?.path()?.to_string_lossy().into_owned())).collect()
+}
