@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use crate::hosts::{Furniture, HostError, Hosts, Network, Seats};
+use crate::hosts::{Furniture, HostError, Hosts, Network, Seats, cpu_time};
 use crate::leaks::{self, Watch};
 use crate::mpi::{HostSlots, Installation, hydra_hostfile, open_mpi_hostfile, settings};
 use crate::transport::{PORT, Transport, TransportError};
@@ -111,6 +111,17 @@ impl Cluster {
         let mut command = self.hosts[0].command(program);
         command.envs(&self.environment);
         command
+    }
+
+    /// Runs a command of this cluster to its end and returns its output with the processor time of its processes.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn measured(&self, command: &mut Command) -> std::io::Result<(Output, Duration)> {
+        let file = self.folder().join("cpu");
+        let output = command.env("UNISONO_TESTBED_CPU_FILE", &file).output()?;
+        let told = std::fs::read_to_string(&file)?;
+        Ok((output, cpu_time(&told).unwrap_or_default()))
     }
 
     /// A folder that all hosts and this process see.

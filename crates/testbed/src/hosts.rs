@@ -10,10 +10,11 @@ mod seats;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 pub use seats::{Seat, Seats};
 
@@ -148,6 +149,15 @@ impl Hosts {
         self.hosts.iter()
     }
 
+    /// Ends all hosts and returns the processor time that everything in them took, commands sent in not included.
+    #[must_use]
+    pub fn end(mut self) -> Duration {
+        for host in &mut self.hosts {
+            drop(host.lifeline.take());
+        }
+        self.hosts.iter_mut().map(Host::kill).sum()
+    }
+
     /// One host, mutable: to kill it.
     pub fn host_mut(&mut self, index: usize) -> &mut Host {
         &mut self.hosts[index]
@@ -234,18 +244,23 @@ impl Host {
         command
     }
 
-    /// Ends the host and everything in it, as a power cut does.
-    pub fn kill(&mut self) {
+    /// Ends the host and everything in it, as a power cut does, and returns the processor time that it took.
+    pub fn kill(&mut self) -> Duration {
         drop(self.lifeline.take());
-        // Waiting only fails when the keeper was waited for before.
+        let mut last_words = String::new();
+        // A keeper that was killed before says nothing; waiting only fails when it was waited for before.
+        let _told = self.status.read_to_string(&mut last_words);
         let _ended = self.keeper.wait();
+        cpu_time(&last_words).unwrap_or_default()
     }
 
     fn wait_made(&mut self) -> Result<(), HostError> {
-        for _ in 0..2 {
-            let line = self.status_line()?;
-            if let Some(pid) = line.strip_prefix("pid ").and_then(|it| it.parse().ok()) {
-                self.pid = pid;
+        let mut made = false;
+        while !(made && self.pid != 0) {
+            match self.status_line()?.split_once(' ') {
+                None => made = true,
+                Some(("pid", pid)) => self.pid = pid.parse().unwrap_or_default(),
+                Some(_) => return Err(self.not_started()),
             }
         }
         Ok(())
@@ -259,7 +274,10 @@ impl Host {
     }
 
     fn wait_ready(&mut self) -> Result<(), HostError> {
-        self.status_line().map(drop)
+        match self.status_line()?.as_str() {
+            "ready" => Ok(()),
+            _ => Err(self.not_started()),
+        }
     }
 
     fn status_line(&mut self) -> Result<String, HostError> {
@@ -271,15 +289,25 @@ impl Host {
     }
 
     fn not_started(&mut self) -> HostError {
-        self.kill();
-        HostError::NotStarted { name: self.seat.name.clone(), log: self.log().trim().to_owned() }
+        let _cpu_time = self.kill();
+        HostError::NotStarted {
+            name: self.seat.name.clone(),
+            log: self.log().trim().to_owned(),
+        }
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.kill();
+        let _cpu_time = self.kill();
     }
+}
+
+/// Reads "cpu MICROSECONDS", which the helper writes at its end.
+pub(crate) fn cpu_time(text: &str) -> Option<Duration> {
+    text.lines()
+        .find_map(|it| it.strip_prefix("cpu ")?.parse().ok())
+        .map(Duration::from_micros)
 }
 
 /// What all hosts of a set have in common while they are made.

@@ -5,8 +5,9 @@
  *
  * start: standard output gets "pid PID" and "made" when the namespaces stand, and, after one byte on standard input,
  * "ready" once COMMAND (or, without one, a plain reaper) is process 1. Standard error is process 1's output. When
- * standard input ends, so does the host and everything in it.
- * enter: runs COMMAND inside, passes SIGHUP, SIGINT, SIGQUIT and SIGTERM on, and ends the way it ended.
+ * standard input ends, so does the host and everything in it, and standard output gets "cpu MICROSECONDS".
+ * enter: runs COMMAND inside, passes SIGHUP, SIGINT, SIGQUIT and SIGTERM on, and ends the way it ended. The file named
+ * by UNISONO_TESTBED_CPU_FILE, if any, gets "cpu MICROSECONDS".
  * C and not Rust, because namespaces must be made by a process with one thread, and a test's process has many. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -107,6 +108,15 @@ static void become_process_one(char **command) {
     for (;;) pause();
 }
 
+/* All processor time of what was waited for, and of what that had waited for. */
+static void tell_cpu(int to) {
+    struct rusage used;
+    getrusage(RUSAGE_CHILDREN, &used);
+    long long seconds = used.ru_utime.tv_sec + used.ru_stime.tv_sec;
+    signal(SIGPIPE, SIG_IGN); /* who asked may have gone */
+    dprintf(to, "cpu %lld\n", seconds * 1000000 + used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 static int start(int argc, char **argv) {
     if (argc < 5) return NOT_STARTED;
     int private_network = strcmp(argv[3], "private") == 0;
@@ -138,7 +148,6 @@ static int start(int argc, char **argv) {
     if (read(started[0], &failure, 1) == 0) { /* closed without a word: process 1 runs */
         dprintf(1, "ready\n");
     }
-    close(1);
 
     int pidfd = syscall(SYS_pidfd_open, child, 0);
     must(pidfd, "open", "pidfd");
@@ -147,10 +156,14 @@ static int start(int argc, char **argv) {
     kill(child, SIGKILL);
     int status;
     must(waitpid(child, &status, 0), "wait for", "process 1"); /* returns when the whole PID namespace is dead */
+    tell_cpu(1);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static void end_like(int status) {
+    const char *cpu_file = getenv("UNISONO_TESTBED_CPU_FILE");
+    int to = cpu_file ? open(cpu_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    if (to >= 0) tell_cpu(to);
     if (WIFEXITED(status)) exit(WEXITSTATUS(status));
     struct rlimit no_core = {0, 0};
     sigset_t none;

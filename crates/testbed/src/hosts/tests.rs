@@ -1,7 +1,6 @@
 //! Tests of the isolated hosts themselves.
 
 use std::os::unix::process::ExitStatusExt;
-use std::time::Duration;
 
 use super::*;
 use crate::leaks::Watch;
@@ -92,6 +91,16 @@ fn nothing_is_left_of_hosts_that_were_dropped() {
         drop(hosts);
     }
     watch.assert_nothing_left(Duration::from_secs(5));
+}
+
+#[test]
+fn processor_time_of_a_host_is_told_at_its_end() {
+    let seats = Seats::reserve(names(1), Network::Shared).unwrap();
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done; sleep 600";
+    let command = ["/bin/sh", "-c", burn].map(OsString::from);
+    let hosts = Hosts::start(seats, &Furniture::default(), |_| command.to_vec()).unwrap();
+    wait_until("the loop is over", || hosts[0].log() == "done\n");
+    assert!(hosts.end() > Duration::from_millis(1));
 }
 
 #[test]
