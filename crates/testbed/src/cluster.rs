@@ -64,6 +64,7 @@ pub struct Cluster {
     /// Sees everything that runs in the hosts.
     pub watch: Watch,
     environment: BTreeMap<OsString, OsString>,
+    rsh_agent: PathBuf,
     files: tempfile::TempDir,
 }
 
@@ -94,7 +95,7 @@ impl Cluster {
         watch.adopt(&hosts);
         wait_until_listening(&hosts)?;
         let environment = environment(&ranked, shape, transport, files.path())?;
-        Ok(Self { hosts, watch, environment, files })
+        Ok(Self { hosts, watch, environment, rsh_agent: transport.rsh_agent(), files })
     }
 
     /// `mpirun` in the first host, with every flavour's variables set.
@@ -113,15 +114,23 @@ impl Cluster {
         command
     }
 
-    /// Runs a command of this cluster to its end and returns its output with the processor time of its processes.
+    /// Runs a command of this cluster to its end and returns what was piped of its output, with the processor time of
+    /// its processes.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn measured(&self, command: &mut Command) -> std::io::Result<(Output, Duration)> {
         let file = self.folder().join("cpu");
-        let output = command.env("UNISONO_TESTBED_CPU_FILE", &file).output()?;
+        let child = command.env("UNISONO_TESTBED_CPU_FILE", &file).spawn()?;
+        let output = child.wait_with_output()?;
         let told = std::fs::read_to_string(&file)?;
         Ok((output, cpu_time(&told).unwrap_or_default()))
+    }
+
+    /// What `mpirun` calls to reach a host.
+    #[must_use]
+    pub fn rsh_agent(&self) -> PathBuf {
+        self.rsh_agent.clone()
     }
 
     /// A folder that all hosts and this process see.

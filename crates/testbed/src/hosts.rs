@@ -290,10 +290,7 @@ impl Host {
 
     fn not_started(&mut self) -> HostError {
         let _cpu_time = self.kill();
-        HostError::NotStarted {
-            name: self.seat.name.clone(),
-            log: self.log().trim().to_owned(),
-        }
+        HostError::NotStarted { name: self.seat.name.clone(), log: self.log().trim().to_owned() }
     }
 }
 
@@ -305,9 +302,7 @@ impl Drop for Host {
 
 /// Reads "cpu MICROSECONDS", which the helper writes at its end.
 pub(crate) fn cpu_time(text: &str) -> Option<Duration> {
-    text.lines()
-        .find_map(|it| it.strip_prefix("cpu ")?.parse().ok())
-        .map(Duration::from_micros)
+    text.lines().find_map(|it| it.strip_prefix("cpu ")?.parse().ok()).map(Duration::from_micros)
 }
 
 /// What all hosts of a set have in common while they are made.

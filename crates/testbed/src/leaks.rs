@@ -128,15 +128,15 @@ impl Watch {
 /// The command lines of all processes in the PID namespace of `pid`, one blank between arguments.
 #[must_use]
 pub fn command_lines_in(pid: u32) -> Vec<String> {
-    let Ok(namespace) = std::fs::read_link(format!("/proc/{pid}/ns/pid")) else {
-        return vec![];
-    };
-    processes()
-        .filter(|it| {
-            std::fs::read_link(format!("/proc/{it}/ns/pid")).is_ok_and(|its| its == namespace)
-        })
-        .map(command_line)
-        .collect()
+    processes_in(pid).map(command_line).collect()
+}
+
+/// All processes in the PID namespace of `pid`.
+pub fn processes_in(pid: u32) -> impl Iterator<Item = u32> {
+    let namespace = std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    processes().filter(move |it| {
+        namespace.is_some() && std::fs::read_link(format!("/proc/{it}/ns/pid")).ok() == namespace
+    })
 }
 
 fn processes() -> impl Iterator<Item = u32> {
@@ -148,7 +148,9 @@ fn process(pid: u32) -> Leak {
     Leak::Process { pid, command: command_line(pid) }
 }
 
-fn command_line(pid: u32) -> String {
+/// The command line of a process, one blank between arguments; empty when it is gone.
+#[must_use]
+pub fn command_line(pid: u32) -> String {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ")
 }
