@@ -18,8 +18,13 @@ macro_rules! codes {
 pub(crate) use codes;
 
 /// The modules that have codes: a dialect with codes of its own adds its list here.
-const LISTS: &[&[&Code]] =
-    &[LIST, crate::azureml::codes::LIST, crate::kubeflow::codes::LIST, crate::openpai::codes::LIST];
+const LISTS: &[&[&Code]] = &[
+    LIST,
+    crate::azureml::codes::LIST,
+    crate::openpai::codes::LIST,
+    crate::kubeflow::codes::LIST,
+    crate::kube_batch::codes::LIST,
+];
 
 /// Every code that reading and writing can give.
 pub static CODES: &[&Code] = &joined::<{ total(LISTS) }>(LISTS);

@@ -27,13 +27,13 @@ pub fn shape_of(dialect: Dialect) -> Option<&'static Shape> {
         | Dialect::KubeflowV1alpha2
         | Dialect::KubeflowV1
         | Dialect::KubeflowV2beta1 => Some(crate::kubeflow::shape(dialect)),
+        Dialect::KubeBatch => Some(crate::kube_batch::shape()),
         Dialect::Unisono => Some(crate::unisono::shape()),
         Dialect::AzureMpiJob
         | Dialect::AzureFlat
         | Dialect::AzureCommand
         | Dialect::OpenPaiV1
-        | Dialect::OpenPaiV2
-        | Dialect::KubeBatch => None,
+        | Dialect::OpenPaiV2 => None,
     }
 }
 

@@ -5,6 +5,7 @@ mod fields;
 mod fields_v1alpha1;
 mod policies;
 mod replicas;
+mod v1alpha1;
 mod version;
 
 use unisono_job::{Dialect, Job, Note};
@@ -22,11 +23,10 @@ pub(crate) fn lower(
     document: &Document<'_>,
     options: &Options,
 ) -> (Option<Job>, Vec<Note>) {
-    let _ = options;
     let mut lowering = Lowering::new(document, shape(dialect));
     tell_version(dialect, &mut lowering);
     let body = document.root.at(&["spec"]).and_then(|spec| match dialect {
-        Dialect::KubeflowV1alpha1 => None,
+        Dialect::KubeflowV1alpha1 => v1alpha1::body(&mut lowering, spec, options),
         _ => replicas::body(dialect, &mut lowering, spec),
     });
     lowering.finish(dialect, body)

@@ -47,7 +47,7 @@ impl Reader<'_> {
             ssh_auth_path: self.ssh_auth_path(),
         };
         tell_template_restart(lowering, template, "Launcher");
-        remember_command(lowering, "launcher", template, container);
+        lowering.remember_command("launcher", template, container);
         lowering.remember("launcher.slots", self.spec.at(&["runLauncherAsWorker"]));
         let run = |command: Option<Command>| {
             Runs::Launch(command.unwrap_or(Command::ImageEntry(Vec::new())))
@@ -80,7 +80,7 @@ impl Reader<'_> {
             ssh_auth_path: self.ssh_auth_path(),
         };
         tell_template_restart(lowering, template, "Worker");
-        remember_command(lowering, "worker", template, container);
+        lowering.remember_command("worker", template, container);
         lowering.remember("worker.replicas", node.at(&["replicas"]));
         lowering.remember("worker.slots", self.spec.at(&["slotsPerWorker"]));
         let group = lowering.group(role, template, Runs::Ranks);
@@ -213,14 +213,6 @@ fn has_gpu_limit(template: &Node) -> bool {
         .filter_map(|it| it.at(&["resources", "limits"]))
         .flat_map(Node::entries)
         .any(|limit| limit.key.contains("gpu"))
-}
-
-fn remember_command(lowering: &mut Lowering<'_>, group: &str, template: &Node, container: usize) {
-    let containers = template.at(&["spec", "containers"]).map(Node::items).unwrap_or_default();
-    if let Some(main) = containers.get(container) {
-        let node = main.at(&["command"]).or_else(|| main.at(&["args"])).unwrap_or(main);
-        lowering.remember(format!("{group}.command"), Some(node));
-    }
 }
 
 fn tell_wrong_key(lowering: &mut Lowering<'_>, entry: &Entry) {

@@ -72,6 +72,15 @@ impl<'document> Lowering<'document> {
         }
     }
 
+    /// Remembers where the command of a group's container stood.
+    pub(crate) fn remember_command(&mut self, group: &str, template: &Node, container: usize) {
+        let containers = template.at(&["spec", "containers"]).map(Node::items).unwrap_or_default();
+        if let Some(main) = containers.get(container) {
+            let node = main.at(&["command"]).or_else(|| main.at(&["args"])).unwrap_or(main);
+            self.remember(format!("{group}.command"), Some(node));
+        }
+    }
+
     /// A group made of a pod template, with what its members run decided by the caller.
     pub(crate) fn group(
         &self,

@@ -7,6 +7,8 @@ mod pod;
 mod template;
 
 pub(crate) use lowering::{Body, Lowering, Role};
-pub(crate) use metadata::{LAST_APPLIED, METADATA, from_a_cluster, is_dns_1035_label};
+pub(crate) use metadata::{
+    LAST_APPLIED, METADATA, METADATA_OF_A_PART, from_a_cluster, is_dns_1035_label,
+};
 pub(crate) use pod::POD_TEMPLATE;
 pub(crate) use template::{container_named, lift, quantities};
