@@ -11,6 +11,9 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// With about 100 bytes a value this keeps a tree well under 64 MiB, and holds a `List` of a thousand jobs.
 pub(crate) const MAX_VALUES: usize = 300_000;
 
+/// Duplicate keys and keys that are no text are told this often; nobody reads more.
+const MAX_FAULTS: usize = 100;
+
 /// A tree that grows value by value.
 pub(crate) struct Builder<'source> {
     source: &'source Source,
@@ -99,7 +102,7 @@ impl<'source> Builder<'source> {
                 Some((key, key_range)) => entries.push(Entry { key, key_range, node }),
                 None => {
                     let text = node.scalar_text();
-                    if text.is_none() && !node.is_null() {
+                    if text.is_none() && !node.is_null() && self.faults.len() < MAX_FAULTS {
                         let message = format!("a key must be text, not {}", node.kind_name());
                         let place = self.source.place(node.range);
                         self.faults.push(Note::new(&codes::WRONG_TYPE, message).at(place));
@@ -114,7 +117,8 @@ impl<'source> Builder<'source> {
         let mut sorted: Vec<&Entry> = entries.iter().filter(|entry| entry.key != "<<").collect();
         sorted.sort_by(|left, right| left.key.cmp(&right.key));
         let pairs = sorted.iter().zip(sorted.iter().skip(1));
-        for (first, second) in pairs.filter(|(first, second)| first.key == second.key) {
+        let duplicates = pairs.filter(|(first, second)| first.key == second.key);
+        for (first, second) in duplicates.take(MAX_FAULTS.saturating_sub(self.faults.len())) {
             let first_line = self.source.position(first.key_range.start).line;
             let message = format!("the key `{}` stands here a second time", second.key);
             self.faults.push(

@@ -3,6 +3,7 @@
 use unisono_job::{Note, Quantity};
 
 use crate::codes;
+use crate::notebook::Room;
 use crate::shape::{Field, Kind, Others, Presence, Shape};
 use crate::tree::{Document, Node, Value};
 
@@ -25,7 +26,7 @@ pub fn check_node(
     kind: &Kind,
     leniency: Leniency,
 ) -> Vec<Note> {
-    let mut checker = Checker { document, leniency, notes: Vec::new() };
+    let mut checker = Checker { document, leniency, room: Room::default(), notes: Vec::new() };
     checker.value(node, kind);
     checker.notes
 }
@@ -33,6 +34,7 @@ pub fn check_node(
 struct Checker<'document> {
     document: &'document Document<'document>,
     leniency: Leniency,
+    room: Room,
     notes: Vec<Note>,
 }
 
@@ -68,7 +70,7 @@ impl Checker<'_> {
                 None if shape.others == Others::Keep => {}
                 None => {
                     let note = unknown_key(&entry.key, shape);
-                    self.notes.push(note.at(self.document.key_place(entry)));
+                    self.notes.extend(self.room.admit(note, || self.document.key_place(entry)));
                 }
             }
         }
@@ -190,7 +192,7 @@ impl Checker<'_> {
     }
 
     fn tell(&mut self, note: Note, node: &Node) {
-        self.notes.push(self.document.note(note, node));
+        self.notes.extend(self.room.admit(note, || self.document.place(node)));
     }
 }
 

@@ -92,6 +92,8 @@ codes! {
         "The key is not one that the system knows, so it has no effect. Most often it is a misspelling; the hint names the nearest key that is known.";
     INVALID = "invalid-job", Error, "values that each are fine do not fit together",
         "Two or more fields contradict each other, as the message tells.";
+    MORE_NOTES = "more-notes", Note, "there is more to tell than is shown",
+        "A document tells its first hundred faults and its first hundred other notes. Most often the rest has the same cause.";
     IGNORED = "ignored-field", Note, "a field that has no effect in Unisono",
         "The field is known and kept, but nothing in Unisono acts on it; the message tells why.";
     OBSOLETE = "obsolete-field", Warning, "a field that its own system has given up",

@@ -45,9 +45,13 @@ pub fn read(bytes: &[u8], options: &Options) -> Vec<Reading> {
     let mut readings = Vec::new();
     let mut skipped = Vec::new();
     for document in documents {
-        let Some(root) = document.root.filter(|_| !document.faults.iter().any(Note::is_fault))
-        else {
-            readings.push(Reading { dialect: None, job: None, notes: document.faults });
+        let has_faults = document.faults.iter().any(Note::is_fault);
+        let Some(root) = document.root.filter(|_| !has_faults) else {
+            let mut notes = document.faults;
+            if !has_faults {
+                notes.push(Note::new(&codes::EMPTY, "the file holds only comments"));
+            }
+            readings.push(Reading { dialect: None, job: None, notes });
             continue;
         };
         let before = readings.len();
