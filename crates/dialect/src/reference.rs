@@ -20,20 +20,19 @@ pub struct FoundField {
     pub field: &'static Field,
 }
 
-/// The field table of a dialect; none where there is none to show yet.
-pub fn shape_of(dialect: Dialect) -> Option<&'static Shape> {
+/// The field table of a dialect.
+pub fn shape_of(dialect: Dialect) -> &'static Shape {
     match dialect {
+        Dialect::AzureMpiJob | Dialect::AzureFlat | Dialect::AzureCommand => {
+            crate::azureml::shape(dialect)
+        }
+        Dialect::OpenPaiV1 | Dialect::OpenPaiV2 => crate::openpai::shape(dialect),
         Dialect::KubeflowV1alpha1
         | Dialect::KubeflowV1alpha2
         | Dialect::KubeflowV1
-        | Dialect::KubeflowV2beta1 => Some(crate::kubeflow::shape(dialect)),
-        Dialect::KubeBatch => Some(crate::kube_batch::shape()),
-        Dialect::Unisono => Some(crate::unisono::shape()),
-        Dialect::AzureMpiJob
-        | Dialect::AzureFlat
-        | Dialect::AzureCommand
-        | Dialect::OpenPaiV1
-        | Dialect::OpenPaiV2 => None,
+        | Dialect::KubeflowV2beta1 => crate::kubeflow::shape(dialect),
+        Dialect::KubeBatch => crate::kube_batch::shape(),
+        Dialect::Unisono => crate::unisono::shape(),
     }
 }
 
@@ -56,20 +55,20 @@ pub fn find_fields(path: &str) -> Vec<FoundField> {
 /// Every file of the repository that follows from the field tables: its path and its text.
 pub fn generated_files() -> Vec<(String, String)> {
     let schema = ("schemas/unisonojob.json".to_owned(), to_json(&job_schema()));
-    let pages = Dialect::ALL.into_iter().filter_map(|dialect| {
+    let pages = Dialect::ALL.into_iter().map(|dialect| {
         let name = dialect.name().replace('/', "-");
-        Some((format!("docs/reference/fields/{name}.md"), field_reference(dialect)?))
+        (format!("docs/reference/fields/{name}.md"), field_reference(dialect))
     });
     std::iter::once(schema).chain(pages).collect()
 }
 
 /// The reference of a dialect, in Markdown.
-fn field_reference(dialect: Dialect) -> Option<String> {
+fn field_reference(dialect: Dialect) -> String {
     let mut page = format!(
         "# Fields of `{dialect}`\n\nWritten by `cargo xtask generate` from the tables that check job files. `unisono explain PATH` shows one field.\n"
     );
-    section(shape_of(dialect)?, "", &mut page);
-    Some(page)
+    section(shape_of(dialect), "", &mut page);
+    page
 }
 
 /// A text with a capital letter and a full stop.
@@ -108,9 +107,7 @@ fn escaped(text: &str) -> String {
 
 fn fields_of(dialect: Dialect) -> Vec<FoundField> {
     let mut found = Vec::new();
-    if let Some(shape) = shape_of(dialect) {
-        collect(dialect, shape, "", &mut found);
-    }
+    collect(dialect, shape_of(dialect), "", &mut found);
     found
 }
 

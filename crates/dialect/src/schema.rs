@@ -224,8 +224,7 @@ mod tests {
     fn an_api_server_would_take_the_structural_form_of_every_table() {
         assert_structural(&schema(&SAMPLE, SchemaStyle::Structural), "");
         for dialect in Dialect::ALL {
-            let Some(shape) = shape_of(dialect) else { continue };
-            assert_structural(&schema(shape, SchemaStyle::Structural), dialect.name());
+            assert_structural(&schema(shape_of(dialect), SchemaStyle::Structural), dialect.name());
         }
     }
 }
