@@ -4,6 +4,8 @@
 //! belongs to ([`detect`]) → field table ([`shape`]) against which everything is checked at once ([`check`]) → the
 //! dialect's own lowering into a [`Job`]. API objects enter at the tree. Nothing here does I/O or panics on any input.
 
+pub mod ksonnet;
+
 mod azureml;
 mod build;
 mod check;
