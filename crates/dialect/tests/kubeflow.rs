@@ -202,6 +202,17 @@ fn gangs_have_a_size_a_queue_and_a_priority() {
 }
 
 #[test]
+fn a_gang_cannot_wait_for_a_launcher_that_waits_for_the_gang() {
+    let policy = "runPolicy: {schedulingPolicy: {minAvailable: 3}}";
+    let waiting = format!("launcherCreationPolicy: WaitForWorkersReady\n{policy}");
+    assert_eq!(told(&document("v2beta1", policy, "", "replicas: 2")), Vec::<String>::new());
+    assert_eq!(
+        told(&document("v2beta1", &waiting, "", "replicas: 2")),
+        ["gang-larger-than-job spec.runPolicy.schedulingPolicy.minAvailable"]
+    );
+}
+
+#[test]
 fn a_gang_takes_its_priority_from_the_templates_and_its_queue_from_the_annotation() {
     let worker = "replicas: 1\ntemplate: {spec: {priorityClassName: low, containers: [{name: a, image: b}]}}";
     let text = document("v2beta1", "", "", worker).replace(

@@ -3,12 +3,14 @@
 pub(crate) mod codes;
 mod fields;
 mod fields_v1alpha1;
+mod moved;
 mod policies;
 mod replicas;
 mod v1alpha1;
 mod version;
+mod write;
 
-use unisono_job::{Dialect, Job, Note};
+use unisono_job::{Dialect, Flavour, Job, Note};
 
 use crate::kubernetes::Lowering;
 use crate::shape::Shape;
@@ -25,6 +27,7 @@ pub(crate) fn lower(
 ) -> (Option<Job>, Vec<Note>) {
     let mut lowering = Lowering::new(document, shape(dialect));
     tell_version(dialect, &mut lowering);
+    lowering.improve_unknown_keys(|path| moved::hint(dialect, path));
     let body = document.root.at(&["spec"]).and_then(|spec| match dialect {
         Dialect::KubeflowV1alpha1 => v1alpha1::body(&mut lowering, spec, options),
         _ => replicas::body(dialect, &mut lowering, spec),
@@ -32,10 +35,9 @@ pub(crate) fn lower(
     lowering.finish(dialect, body)
 }
 
-/// The job as text of this dialect, with what it could not carry.
+/// The job as text of v2beta1 or v1, with what it could not carry.
 pub(crate) fn write(job: &Job, dialect: Dialect) -> Written {
-    let _ = (job, dialect);
-    Written { text: String::new(), notes: Vec::new() }
+    write::write(job, dialect)
 }
 
 /// The field table of a version.
@@ -55,6 +57,15 @@ const fn api_version(dialect: Dialect) -> &'static str {
         Dialect::KubeflowV1alpha2 => "kubeflow.org/v1alpha2",
         Dialect::KubeflowV1 => "kubeflow.org/v1",
         _ => "kubeflow.org/v2beta1",
+    }
+}
+
+/// How v2beta1 writes an MPI.
+const fn written_mpi(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::OpenMpi => "OpenMPI",
+        Flavour::Intel => "Intel",
+        Flavour::Mpich => "MPICH",
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn policies(
     }
     let run = spec.at(&["runPolicy"]).filter(|_| dialect != Dialect::KubeflowV1alpha2);
     let in_run = |key: &str| run.and_then(|it| it.at(&[key]));
+    let launcher_start = launcher_start(lowering, spec);
     let deadline = limit(dialect, spec, "activeDeadlineSeconds");
     let managed_by = in_run("managedBy").and_then(Node::text);
     lowering.remember("policies.deadline", deadline);
@@ -44,8 +45,8 @@ pub(super) fn policies(
         ttl_seconds: in_run("ttlSecondsAfterFinished").and_then(Node::integer),
         suspend: in_run("suspend").and_then(Node::boolean).unwrap_or(false),
         managed_by: managed_by.filter(|it| !OURSELVES.contains(it)).map(str::to_owned),
-        launcher_start: launcher_start(lowering, spec),
-        gang: gang(lowering, in_run("schedulingPolicy"), launcher, worker),
+        launcher_start,
+        gang: gang(lowering, in_run("schedulingPolicy"), launcher_start, launcher, worker),
     }
 }
 
@@ -119,19 +120,16 @@ fn launcher_start(lowering: &mut Lowering<'_>, spec: &Node) -> LauncherStart {
 fn gang(
     lowering: &mut Lowering<'_>,
     policy: Option<&Node>,
+    launcher_start: LauncherStart,
     launcher: &Group,
     worker: Option<&Group>,
 ) -> Gang {
     let get = |key: &str| policy.and_then(|it| it.at(&[key]));
     let text = |key: &str| get(key).and_then(Node::text).filter(|it| !it.is_empty());
-    let members = 1 + worker.map_or(0, |it| it.replicas);
     let min_members = get("minAvailable").and_then(Node::integer);
-    if let (Some(node), Some(least)) = (get("minAvailable"), min_members)
-        && least > members
-    {
-        let message = format!("the job has {members} pods, so {least} never fit at once");
-        let hint = format!("write {members}, or remove it");
-        lowering.tell(Note::new(&own::GANG_TOO_LARGE, message).hint(hint), node);
+    if let (Some(node), Some(least)) = (get("minAvailable"), min_members) {
+        let workers = worker.map_or(0, |it| it.replicas);
+        tell_gang(lowering, node, least, workers, launcher_start);
     }
     let priority = text("priorityClass").map(str::to_owned);
     let in_templates = || [Some(launcher), worker].into_iter().flatten().find_map(priority_class);
@@ -143,6 +141,33 @@ fn gang(
         min_resources: quantities(get("minResources")),
         schedule_timeout_seconds: get("scheduleTimeoutSeconds").and_then(Node::integer),
     }
+}
+
+/// A gang that can never be whole is never placed.
+fn tell_gang(
+    lowering: &mut Lowering<'_>,
+    node: &Node,
+    least: u32,
+    workers: u32,
+    launcher_start: LauncherStart,
+) {
+    let members = match launcher_start {
+        LauncherStart::AtOnce => workers.saturating_add(1),
+        LauncherStart::AfterWorkers => workers,
+    };
+    if least <= members {
+        return;
+    }
+    let message = match launcher_start {
+        LauncherStart::AtOnce => {
+            format!("the job has {members} pods, so {least} never fit at once")
+        }
+        LauncherStart::AfterWorkers => format!(
+            "the launcher is made after its workers, so only {members} pods are there to fit at once, not {least}"
+        ),
+    };
+    let hint = format!("write {members}, or remove it");
+    lowering.tell(Note::new(&own::GANG_TOO_LARGE, message).hint(hint), node);
 }
 
 /// The priority class that a group's template names.

@@ -8,6 +8,7 @@ use unisono_job::{
 use super::metadata::{Identity, identity};
 use super::template::lift;
 use crate::check::{Leniency, check};
+use crate::codes;
 use crate::kubeflow::codes as own;
 use crate::shape::Shape;
 use crate::tree::{Document, Node};
@@ -58,6 +59,14 @@ impl<'document> Lowering<'document> {
     /// An annotation of the object.
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.identity.annotations.get(key).map(String::as_str)
+    }
+
+    /// Says better what to do about keys that are known elsewhere.
+    pub(crate) fn improve_unknown_keys(&mut self, hint: impl Fn(&str) -> Option<String>) {
+        for note in self.notes.iter_mut().filter(|note| *note.code == codes::UNKNOWN_KEY) {
+            let better = note.place.as_ref().and_then(|place| hint(&place.path));
+            note.hint = better.or_else(|| note.hint.take());
+        }
     }
 
     /// Tells something about a value.

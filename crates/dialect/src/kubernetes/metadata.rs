@@ -108,7 +108,8 @@ pub(crate) fn is_dns_1035_label(text: &str) -> bool {
     unisono_job::is_dns_label(text) && text.starts_with(|it: char| it.is_ascii_lowercase())
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// Whether text is a DNS subdomain: what objects may be called.
+pub(crate) fn is_subdomain(text: &str) -> bool {
     let inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
     let is_part = |part: &str| {
         !part.is_empty()

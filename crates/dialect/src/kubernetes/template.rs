@@ -7,6 +7,7 @@ use unisono_job::{Command, EnvVar, Image, Quantity, Resources};
 use crate::tree::Node;
 
 /// What every engine needs of a pod template.
+#[derive(Debug)]
 pub(crate) struct Lifted {
     /// `command` and `args`; absent when both are.
     pub(crate) command: Option<Command>,
