@@ -11,8 +11,6 @@ pub struct Facts {
     pub cluster_domain: Option<String>,
     /// Who runs the job.
     pub user: String,
-    /// Whether OpenPAI's `paiAzRDMA` is allowed to have an effect.
-    pub azure_rdma: bool,
     /// Where Unisono's own files are, inside every host.
     pub home: String,
     /// The program that runs a command on another host: called with a host and a command, as ssh is.
@@ -52,7 +50,6 @@ impl Default for Facts {
             namespace: "default".to_owned(),
             cluster_domain: None,
             user: "user".to_owned(),
-            azure_rdma: false,
             home: "/opt/unisono".to_owned(),
             remote_shell: "/opt/unisono/bin/ssh".to_owned(),
             file_root: String::new(),

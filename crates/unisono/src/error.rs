@@ -1,6 +1,7 @@
 //! Why a command could not do its work: each kind with its exit code and its advice.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::exit::Exit;
 use crate::{input, settings};
@@ -22,6 +23,14 @@ pub(crate) enum Error {
         /// What to type instead.
         hint: Option<String>,
     },
+    /// A file or folder could not be written.
+    #[error("cannot write {}", path.display())]
+    Unwritable {
+        /// Where.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Our own output could not be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
@@ -37,9 +46,11 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
-            Self::Input(_) | Self::Settings(_) | Self::Usage { .. } | Self::Output(_) => {
-                Exit::Usage
-            }
+            Self::Input(_)
+            | Self::Settings(_)
+            | Self::Usage { .. }
+            | Self::Unwritable { .. }
+            | Self::Output(_) => Exit::Usage,
         }
     }
 
@@ -49,7 +60,7 @@ impl Error {
             Self::Input(error) => error.hint(),
             Self::Settings(error) => error.hint(),
             Self::Usage { hint, .. } => hint.clone(),
-            Self::Output(_) => None,
+            Self::Unwritable { .. } | Self::Output(_) => None,
         }
     }
 }

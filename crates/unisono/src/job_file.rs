@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use unisono_dialect::{Options, Reading};
-use unisono_job::Note;
+use unisono_dialect::{Options, Reading, nearest};
+use unisono_job::{Job, Note};
 use unisono_plan::{EngineKind, Facts, Overrides, lay_out};
 
+use crate::error::Error;
 use crate::input::{self, InputError};
 use crate::settings::Settings;
 
@@ -37,6 +38,32 @@ impl JobFile {
                     .filter(|note| note.is_fault())
                     .all(|note| NOT_A_JOB.contains(&note.code.name))
         })
+    }
+
+    /// Whether a fault stands in the way of any job.
+    pub(crate) fn has_faults(&self) -> bool {
+        self.readings.iter().any(|reading| reading.job.is_none())
+    }
+
+    /// The jobs that can run.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.readings.iter().filter_map(|reading| reading.job.as_ref())
+    }
+
+    /// Keeps the job of that name. Faults of other documents are no matter then.
+    pub(crate) fn choose(&mut self, name: &str) -> Result<(), Error> {
+        let is_it = |job: &Job| job.name.as_str() == name;
+        if !self.jobs().any(is_it) {
+            let names: Vec<&str> = self.jobs().map(|job| job.name.as_str()).collect();
+            let hint = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => "`unisono check` tells what is wrong".to_owned(),
+                None => format!("its jobs are {}", names.join(", ")),
+            };
+            return Err(Error::usage(format!("{} has no job called `{name}`", self.name), hint));
+        }
+        self.readings.retain(|reading| reading.job.as_ref().is_some_and(is_it));
+        Ok(())
     }
 
     /// Adds what only shows once a job is laid out, such as more ranks than slots.
@@ -74,7 +101,6 @@ pub(crate) fn facts(settings: &Settings, engine: EngineKind, overrides: Override
         namespace: settings.namespace.value.clone(),
         cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
         user: settings.user.value.clone(),
-        azure_rdma: settings.az_rdma.value,
         overrides,
         ..Facts::default()
     }

@@ -12,7 +12,8 @@ mod job_file;
 mod report;
 mod settings;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -27,8 +28,18 @@ struct Context {
     console: Console,
 }
 
-/// Parses, runs, and says how it ended.
+/// Answers by the name it is called by: as the agent, or as itself.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let called = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+    match called {
+        Some("unisono-agent" | "unisono-rsh" | "rsh" | "ssh") => unisono_agent::main(&words),
+        Some(_) | None => run_as_unisono(words),
+    }
+}
+
+/// Parses, runs, and says how it ended.
+fn run_as_unisono(words: Vec<OsString>) -> ExitCode {
     let arguments = match parse(words) {
         Ok(arguments) => arguments,
         Err(error) => return report::usage(&error).into(),
@@ -56,7 +67,12 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+/// Every fault, warning and note there is, for the reference.
+pub fn codes() -> impl Iterator<Item = &'static unisono_job::Code> {
+    commands::codes()
+}
+
+fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut matches = command().try_get_matches_from(words)?;
     Arguments::from_arg_matches_mut(&mut matches)
 }

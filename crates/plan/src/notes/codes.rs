@@ -17,7 +17,6 @@ pub static CODES: &[&Code] = &[
     &NO_RANK_HOSTS,
     &KUBERNETES_ONLY,
     &VALUE_FROM,
-    &RDMA_OFF,
     &NAME_SHORTENED,
     &OVERRIDE_NOT_APPLIED,
     &RANKS_CHANGED,
@@ -137,15 +136,6 @@ pub static VALUE_FROM: Code = Code {
     summary: "a variable takes its value from Kubernetes and is not set on this machine",
     explanation: "valueFrom and envFrom read secrets, config maps and pod fields. Give a value with --env NAME=VALUE to run \
                   here.",
-};
-
-/// RDMA asked for and switched off.
-pub static RDMA_OFF: Code = Code {
-    name: "rdma-off",
-    severity: Severity::Warning,
-    summary: "paiAzRDMA is asked for, but the setting az_rdma is off",
-    explanation: "OpenPAI let a cluster forbid RDMA. Without it MPI runs over ordinary networks. Set az_rdma = true in the \
-                  settings where the machines have it.",
 };
 
 /// A host name had to be shortened.

@@ -24,7 +24,7 @@ pub(crate) fn of(
     notes.extend(about_slots(job));
     notes.extend(about_names(job));
     for group in &job.groups {
-        notes.extend(about_a_group(job, facts, group));
+        notes.extend(about_a_group(job, group));
         if facts.engine == EngineKind::Local {
             notes.extend(about_a_group_here(job, group));
         }
@@ -130,7 +130,7 @@ fn about_names(job: &Job) -> Option<Note> {
     })
 }
 
-fn about_a_group(job: &Job, facts: &Facts, group: &Group) -> Vec<Note> {
+fn about_a_group(job: &Job, group: &Group) -> Vec<Note> {
     let mut notes = Vec::new();
     let (gpus, slots) = (group.resources.gpus(), u64::from(group.slots.count));
     // OpenPAI's users place ranks themselves: its slots are not theirs.
@@ -155,12 +155,6 @@ fn about_a_group(job: &Job, facts: &Facts, group: &Group) -> Vec<Note> {
                 .hint("remove it, or run with --skip-sleep")
                 .at(command_place(job, group)),
         );
-    }
-    let asks_rdma =
-        group.env.iter().any(|it| it.name == "paiAzRDMA" && it.value.as_deref() == Some("true"));
-    if asks_rdma && !facts.azure_rdma {
-        let message = format!("{} asks for paiAzRDMA, but the setting az_rdma is off", group.name);
-        notes.push(Note::new(&codes::RDMA_OFF, message).hint("set az_rdma = true in the settings"));
     }
     notes
 }

@@ -1,8 +1,14 @@
 //! The verbs, one file each: `<Verb>Args` is what can be typed, `run` does it.
 
 mod check;
+mod completions;
 mod config;
+mod convert;
+mod dialect_name;
 mod explain;
+mod init;
+mod man;
+mod plan;
 
 use clap::Subcommand;
 
@@ -10,19 +16,31 @@ use crate::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
+pub(crate) use explain::codes;
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Check(check::CheckArgs),
-    Config(config::ConfigArgs),
+    Plan(plan::PlanArgs),
+    Convert(convert::ConvertArgs),
+    Init(init::InitArgs),
     Explain(explain::ExplainArgs),
+    Config(config::ConfigArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Does it.
 pub(crate) fn run(command: &Command, context: &mut Context) -> Result<Exit, Error> {
     match command {
         Command::Check(args) => check::run(args, context),
-        Command::Config(args) => config::run(args, context),
+        Command::Plan(args) => plan::run(args, context),
+        Command::Convert(args) => convert::run(args, context),
+        Command::Init(args) => init::run(args, context),
         Command::Explain(args) => explain::run(args, context),
+        Command::Config(args) => config::run(args, context),
+        Command::Completions(args) => completions::run(args, context),
+        Command::Man(args) => man::run(args, context),
     }
 }

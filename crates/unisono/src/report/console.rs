@@ -6,9 +6,12 @@ use std::io::{self, Write};
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
+use unisono_job::Note;
 
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::job_file::JobFile;
+use crate::report::note::rendered;
 use crate::settings::ColorWhen;
 
 /// The streams of the program.
@@ -42,6 +45,24 @@ impl Console {
     /// Talks. Nobody listening is no reason to stop the work.
     pub(crate) fn talk(&mut self, text: &str) {
         let _nobody_listens = self.err.write_all(text.as_bytes());
+    }
+
+    /// Talks about a job file, each note with its line.
+    pub(crate) fn notes<'note>(
+        &mut self,
+        file: &JobFile,
+        notes: impl IntoIterator<Item = &'note Note>,
+    ) {
+        for note in notes {
+            let text = rendered(note, &file.name, &file.text);
+            self.talk(&format!("{text}\n"));
+        }
+    }
+
+    /// Tells why a command that understood everything still did nothing.
+    pub(crate) fn refuse(&mut self, message: &str) {
+        let text = headline(Level::ERROR, message, None);
+        self.talk(&text);
     }
 
     /// Warns about settings.

@@ -4,13 +4,15 @@ mod check;
 mod config;
 mod console;
 mod note;
+mod plan;
 mod prose;
 mod table;
 
 pub(crate) use check::CheckReport;
 pub(crate) use console::{Console, usage};
+pub(crate) use plan::PlanReport;
 pub(crate) use prose::wrapped;
-pub(crate) use table::{Align, Table};
+pub(crate) use table::{Align, Table, aligned, counted};
 
 use clap::ValueEnum;
 

@@ -1,6 +1,6 @@
 //! Tables for people: cells enter, aligned columns leave.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use anstyle::Style;
 
@@ -69,9 +69,21 @@ fn width(cell: &str) -> usize {
     cell.chars().count()
 }
 
+/// Names and values in two columns without a heading, each line after `indent`.
+pub(crate) fn aligned(pairs: &[(String, String)], indent: &str) -> String {
+    let widest = pairs.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, value) in pairs {
+        let blanks = " ".repeat(widest - width(name));
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "{indent}{name}{blanks}  {value}");
+    }
+    text
+}
+
 /// A count with its noun: `1 job`, `2 jobs`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+pub(crate) fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    if count == N::from(1) { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 #[cfg(test)]

@@ -1,0 +1,6 @@
+//! The program as its users call it: words, files and streams go in, output and an exit code come out.
+
+mod dialects_agree;
+mod environment;
+mod files;
+mod seeds;
