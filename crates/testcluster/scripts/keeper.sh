@@ -5,8 +5,10 @@
 # Standard input and output are those of init.sh.
 name=$1
 
-# When its child is killed, unshare says so; when it cannot start one, init.sh is not heard.
-unshare --net --mount --pid --ipc --uts --fork --kill-child --mount-proc \
+# Each of the three dies when the one before it does. When its child is killed unshare says so, which
+# nobody wants to read; when it cannot start one, init.sh is not heard.
+setpriv --pdeathsig KILL \
+    unshare --net --mount --pid --ipc --uts --fork --kill-child --mount-proc \
     sh -c "$INIT" unisono-cluster "$name" 5>&2 2>/dev/null
 
 for cgroup in /sys/fs/cgroup/unisono-"$name" /sys/fs/cgroup/*/unisono-"$name"; do

@@ -50,14 +50,27 @@ pub(crate) fn folder(
     if place.exists() {
         return Ok(place);
     }
+    let prefix = format!(".{name}-");
+    remove_drafts(&root, &prefix)?;
     let draft = tempfile::Builder::new()
-        .prefix(&format!(".{name}-"))
+        .prefix(&prefix)
         .tempdir_in(&root)
         .context("create a folder to work in")?;
     make(draft.path()).with_context(|| format!("make {}", place.display()))?;
     let draft = draft.keep();
     fs::rename(&draft, &place).with_context(|| format!("rename to {}", place.display()))?;
     Ok(place)
+}
+
+/// Removes what was begun by processes that were killed: while the lock is held, nobody works on it.
+fn remove_drafts(root: &Path, prefix: &str) -> anyhow::Result<()> {
+    for entry in fs::read_dir(root).context("list the cache")? {
+        let entry = entry.context("list the cache")?;
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            fs::remove_dir_all(entry.path()).context("remove what was never finished")?;
+        }
+    }
+    Ok(())
 }
 
 /// A name for what something is made of: the same parts, the same key.

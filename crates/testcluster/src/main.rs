@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::{Args, Parser};
-use unisono_testcluster::{Cluster, Image, Options, prerequisites};
+use unisono_testcluster::{Cluster, Image, Options, UNISONO, prerequisites, unisono_archive};
 
 /// A real Kubernetes on this machine, in namespaces of its own.
 #[derive(Parser)]
@@ -86,6 +86,7 @@ fn start(up: &Up) -> anyhow::Result<()> {
         images: Image::ALL.to_vec(),
         ..Options::default()
     })?;
+    cluster.load(&unisono_archive()?)?;
     if up.fake_nodes > 0 {
         cluster.add_fake_nodes(up.fake_nodes, 1000)?;
     }
@@ -151,10 +152,13 @@ fn status() -> anyhow::Result<()> {
 
 #[expect(clippy::print_stdout, reason = "the answer of a command")]
 fn images() -> anyhow::Result<()> {
+    let mut all = vec![(UNISONO.to_owned(), unisono_archive()?)];
     for image in Image::ALL {
-        let archive = image.archive()?;
+        all.push((image.reference(), image.archive()?));
+    }
+    for (reference, archive) in all {
         let size = std::fs::metadata(&archive)?.len() >> 20;
-        println!("{:<32} {size:>5} MiB  {}", image.reference(), archive.display());
+        println!("{reference:<32} {size:>5} MiB  {}", archive.display());
     }
     Ok(())
 }

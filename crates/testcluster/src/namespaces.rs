@@ -172,11 +172,16 @@ impl Walls {
 pub(crate) fn names() -> anyhow::Result<Vec<String>> {
     let mut names: Vec<String> = command_lines()?
         .filter_map(|(_, words)| match words.as_slice() {
-            [shell, _, _, mark, name] if shell == "sh" && mark == KEEPER_MARK => Some(name.clone()),
+            [shell, _, _, mark, name]
+                if shell == "sh" && [KEEPER_MARK, CLUSTER_MARK].contains(&mark.as_str()) =>
+            {
+                Some(name.clone())
+            }
             _ => None,
         })
         .collect();
     names.sort();
+    names.dedup();
     Ok(names)
 }
 

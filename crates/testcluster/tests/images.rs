@@ -1,11 +1,10 @@
 //! Every image runs what it is for, on a real node.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::ensure;
-use serde_json::json;
+use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, Options, Suite, UNISONO, unisono_archive, wait};
 
 fn main() -> ExitCode {
@@ -31,7 +30,8 @@ fn main() -> ExitCode {
         })
         .test("a_static_mpi_program_runs_without_a_shell", static_program)
         .test("the_sample_image_answers_ssh_as_a_user", sample)
-        .test("static_programs_are_loaded_while_nodes_run", loaded)
+        .test("unisono_is_loaded_while_nodes_run_and_installs_its_agent", unisono)
+        .alone("images_come_out_the_same_twice", same_twice)
         .run()
 }
 
@@ -41,14 +41,17 @@ fn run(cluster: &Cluster, name: &str, image: &str, command: &[&str]) -> anyhow::
     if !command.is_empty() {
         container["command"] = json!(command);
     }
+    let pod = json!({
+        "metadata": { "name": name },
+        "spec": { "restartPolicy": "Never", "containers": [container] },
+    });
+    to_the_end(cluster, name, &pod)
+}
+
+/// Creates a pod, waits for it to succeed, and returns what it said.
+fn to_the_end(cluster: &Cluster, name: &str, pod: &Value) -> anyhow::Result<String> {
     let pods = "/api/v1/namespaces/default/pods";
-    cluster.api().create(
-        pods,
-        &json!({
-            "metadata": { "name": name },
-            "spec": { "restartPolicy": "Never", "containers": [container] },
-        }),
-    )?;
+    cluster.api().create(pods, pod)?;
     let phase = wait::until(Duration::from_secs(120), &format!("pod {name} to end"), || {
         let pod = cluster.api().get(&format!("{pods}/{name}"))?;
         let phase = pod["status"]["phase"].as_str().unwrap_or_default().to_owned();
@@ -92,10 +95,43 @@ fn sample(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn loaded(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.load(&unisono_archive(&[Path::new("/bin/busybox")])?)?;
-    let said = run(cluster, "loaded", UNISONO, &["/busybox", "id", "-u"])?;
-    ensure!(said == "65534\n", "{said}");
+fn unisono(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.load(&unisono_archive()?)?;
+    let mount = json!([{ "name": "tools", "mountPath": "/tools" }]);
+    let pod = json!({
+        "metadata": { "name": "unisono" },
+        "spec": {
+            "restartPolicy": "Never",
+            "volumes": [{ "name": "tools", "emptyDir": {} }],
+            "initContainers": [{
+                "name": "install",
+                "image": UNISONO,
+                "imagePullPolicy": "Never",
+                "command": ["/unisono-agent", "install", "/tools"],
+                "volumeMounts": mount,
+            }],
+            // The other image has no shell and no library: the agent must do without.
+            "containers": [{
+                "name": "main",
+                "image": Image::Static.reference(),
+                "imagePullPolicy": "Never",
+                "command": ["/tools/unisono-agent", "--help"],
+                "volumeMounts": mount,
+            }],
+        },
+    });
+    let said = to_the_end(cluster, "unisono", &pod)?;
+    ensure!(said.contains("unisono-agent serve"), "{said}");
+    Ok(())
+}
+
+/// The slow ones are made of the same parts as these.
+fn same_twice() -> anyhow::Result<()> {
+    for image in [Image::Busybox, Image::Static, Image::OpenMpi4] {
+        let folder = tempfile::tempdir()?;
+        let again = std::fs::read(image.make(folder.path())?)?;
+        ensure!(again == std::fs::read(image.archive()?)?, "{image:?} came out differently");
+    }
     Ok(())
 }
 

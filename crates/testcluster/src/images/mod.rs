@@ -11,8 +11,11 @@ mod static_program;
 mod store;
 mod unisono;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use anyhow::Context;
 
 use archive::Configuration;
 
@@ -61,6 +64,12 @@ impl Image {
         self.recipe().reference()
     }
 
+    /// Makes the image anew, past the cache, as `image.tar` in an empty folder.
+    pub fn make(self, folder: &Path) -> anyhow::Result<PathBuf> {
+        self.recipe().make(folder)?;
+        Ok(folder.join("image.tar"))
+    }
+
     /// The image as a `docker save` archive, made now if it never was.
     pub fn archive(self) -> anyhow::Result<PathBuf> {
         self.recipe().archive()
@@ -85,19 +94,23 @@ impl Recipe {
     fn archive(&self) -> anyhow::Result<PathBuf> {
         let key = (self.key)()?.with(format!("{:?}", self.configuration));
         let folder = cache::folder(&format!("image-{}", self.name), &key, |draft| {
-            self.make(&draft.join("image.tar"))
+            let progress = Progress::new(format!("making the image {}", self.name));
+            let start = Instant::now();
+            self.make(draft)?;
+            progress.done(&format!("{} s", start.elapsed().as_secs()));
+            Ok(())
         })?;
         Ok(folder.join("image.tar"))
     }
 
-    fn make(&self, output: &Path) -> anyhow::Result<()> {
-        let progress = Progress::new(format!("making the image {}", self.name));
-        let start = Instant::now();
-        let root = tempfile::tempdir_in(cache::cluster_root()?)?;
-        (self.fill)(root.path())?;
-        archive::write(&self.reference(), root.path(), self.configuration, output)?;
-        progress.done(&format!("{} s", start.elapsed().as_secs()));
-        Ok(())
+    /// Makes `image.tar` in an empty folder.
+    fn make(&self, folder: &Path) -> anyhow::Result<()> {
+        let root = folder.join("root");
+        fs::create_dir(&root).context("create a root")?;
+        (self.fill)(&root)?;
+        let output = folder.join("image.tar");
+        archive::write(&self.reference(), &root, self.configuration, &output)?;
+        fs::remove_dir_all(&root).context("remove a root that is packed")
     }
 }
 

@@ -10,6 +10,7 @@ use unisono_testbed::mpi::{self, Flavour};
 use super::archive::Configuration;
 use super::{Recipe, debian, programs};
 use crate::cache::Key;
+use crate::progress::Progress;
 
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -47,7 +48,7 @@ pub(super) const WHEELS: Recipe = Recipe {
 };
 
 fn wheels_key() -> anyhow::Result<Key> {
-    mpi::install_all(|_| ())?;
+    mpi::install_all(|what| drop(Progress::new(what.to_owned())))?;
     let mut key = programs::key(debian::key(NO_MPI));
     for flavour in OTHERS {
         // The folder's name says the version.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
@@ -11,9 +12,28 @@ use crate::cache::{self, Key};
 /// What a pod writes to have Unisono's own image.
 pub const UNISONO: &str = "unisono.test/unisono:1";
 
-/// Packs static programs, each into `/NAME`, as [`UNISONO`], a `docker save` archive. It changes with
-/// every build, so that nodes are given it while they run.
-pub fn unisono_archive(programs: &[&Path]) -> anyhow::Result<PathBuf> {
+/// Builds Unisono's static programs and packs them as [`UNISONO`], a `docker save` archive. It changes
+/// with every build, so that nodes are given it while they run.
+pub fn unisono_archive() -> anyhow::Result<PathBuf> {
+    pack(&[&static_program("agent")?])
+}
+
+/// Builds one static program; the task prints its path.
+fn static_program(task: &str) -> anyhow::Result<PathBuf> {
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "xtask", "--", task])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("run cargo")?;
+    ensure!(output.status.success(), "cargo xtask {task}: {}", output.status);
+    let path = String::from_utf8(output.stdout).context("read a path")?;
+    Ok(PathBuf::from(path.trim_end()))
+}
+
+/// Packs static programs, each into `/NAME`.
+fn pack(programs: &[&Path]) -> anyhow::Result<PathBuf> {
     let mut key = Key::new();
     for program in programs {
         let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
@@ -63,7 +83,7 @@ mod tests {
     fn a_program_with_a_loader_or_no_program_is_refused() {
         let own = std::env::current_exe().unwrap();
         for refused in [own.as_path(), Path::new("/etc/passwd")] {
-            let fault = unisono_archive(&[refused]).unwrap_err().to_string();
+            let fault = pack(&[refused]).unwrap_err().to_string();
             assert!(fault.contains("is not a static program"), "{fault}");
         }
     }

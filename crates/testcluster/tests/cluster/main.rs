@@ -28,5 +28,6 @@ fn main() -> ExitCode {
         .alone("up_and_down_ten_times_leaves_nothing", remains::ten_times)
         .alone("killing_the_first_process_leaves_nothing", remains::first_process_killed)
         .alone("killing_the_owner_leaves_nothing", remains::owner_killed)
+        .alone("killing_the_keeper_leaves_nothing_for_long", remains::keeper_killed)
         .run()
 }

@@ -73,6 +73,28 @@ pub(crate) fn owner_killed() -> anyhow::Result<()> {
     traces.wait_until_gone()
 }
 
+pub(crate) fn keeper_killed() -> anyhow::Result<()> {
+    let cluster = Cluster::start(&small())?;
+    let traces = Traces::of(&cluster)?;
+    // The keeper is the parent of the parent of the cluster's first process.
+    let keeper = parent(&parent(&cluster.first_process().to_string())?)?;
+    ensure!(Command::new("kill").args(["-KILL", &keeper]).status()?.success());
+    wait::until(Duration::from_secs(30), "all processes to be gone", || {
+        let left = traces.left()?;
+        Ok(left.iter().all(|it| it.starts_with("/sys")).then_some(()))
+    })?;
+    drop(cluster);
+    // What nobody was left to remove is removed by the next.
+    Cluster::start(&small())?.down()?;
+    traces.must_be_gone()
+}
+
+fn parent(process: &str) -> anyhow::Result<String> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:\t"));
+    Ok(line.context("no parent")?.to_owned())
+}
+
 /// Whether this process was started to be an owner that gets killed.
 pub(crate) fn is_owner() -> bool {
     std::env::var_os(OWNER).is_some()
