@@ -32,10 +32,11 @@ pub(crate) fn run(
     let mut watch = Watch::new(Instant::now());
     loop {
         let now = Instant::now();
-        let due = tree.advance(now);
+        let mut due = tree.advance(now);
         if let Some(outcome) = tree.outcome() {
             // What the command leaves behind ends with it, as it would with its container.
             tree.end(now);
+            due = tree.advance(now);
             if tree.is_gone() {
                 tell(proof, watch.look());
                 return Ok(outcome);

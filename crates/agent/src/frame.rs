@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Probe = 6,
     /// Launcher: nobody takes this output any more. Payload: the number of the stream, one byte.
     OutputClosed = 7,
+    /// Launcher: the exit has arrived, and whoever asked for the command is there to know it.
+    Taken = 8,
 
     /// Host: the answer to a probe.
     Here = 64,
@@ -104,6 +106,7 @@ impl TryFrom<u8> for Kind {
             5 => Self::Signal,
             6 => Self::Probe,
             7 => Self::OutputClosed,
+            8 => Self::Taken,
             64 => Self::Here,
             65 => Self::Started,
             66 => Self::Stdout,

@@ -195,6 +195,7 @@ impl Launch {
             };
             match frame {
                 Ok(Some(frame)) if matches!(self.line, Line::Open(_)) => self.take_frame(&frame),
+                Ok(Some(Frame { kind: Kind::Taken, .. })) => self.line = Line::Closed,
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(fault) => {
@@ -301,9 +302,10 @@ impl Launch {
         }
     }
 
-    /// The launcher is gone. Unless it knew the exit already, everything it started goes too.
+    /// The launcher is gone. Unless it took the exit, everything it started goes too: when mpirun is killed, its daemons
+    /// may exit on their own before we hear of it, and what their ranks left running must not live on.
     fn hung_up(&mut self) {
-        if matches!(self.line, Line::Open(_)) {
+        if !matches!(self.line, Line::Closed) {
             self.tree.end(Instant::now());
         }
         self.line = Line::Closed;

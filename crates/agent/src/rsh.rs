@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -244,7 +244,7 @@ impl Session {
         Ok(None)
     }
 
-    fn ended(&self, frame: &Frame) -> Result<u8, RshError> {
+    fn ended(&mut self, frame: &Frame) -> Result<u8, RshError> {
         let number = frame.byte().unwrap_or(u8::MAX);
         let (event, code) = if frame.kind == Kind::Exited {
             (Event::Exited { code: number }, number)
@@ -252,6 +252,10 @@ impl Session {
             (Event::Killed { signal: number }, 128u8.saturating_add(number))
         };
         self.proof.tell(event);
+        if !self.is_orphan() {
+            // If this does not arrive the host ends what the command left running, and that is all.
+            drop(self.channel.send(Kind::Taken, &[]).and_then(|()| self.channel.flush()));
+        }
         if self.stopping {
             return Err(RshError::Lost {
                 host: self.host.clone(),
@@ -260,6 +264,15 @@ impl Session {
         }
         // A command whose output did not arrive has not succeeded.
         Ok(if self.lost_output && code == 0 { FAILED } else { code })
+    }
+
+    /// Whether our caller is gone, at this very moment.
+    fn is_orphan(&self) -> bool {
+        let Some(parent) = &self.parent else {
+            return false;
+        };
+        let mut asked = [PollFd::new(parent, PollFlags::IN)];
+        rustix::event::poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ended| ended > 0)
     }
 
     fn refused(&self, frame: &Frame) -> RshError {
