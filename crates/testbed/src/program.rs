@@ -20,7 +20,7 @@ pub enum Program {
     Segfault,
     /// `RANK CODE`: that rank calls `MPI_Abort`.
     Abort,
-    /// Rank 0 copies its input to its output.
+    /// Rank 0 copies its input, up to a line `end`, to its output.
     Echo,
     /// `SECONDS [ignore-term]`: all ranks say so and wait.
     Wait,
