@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use rustls::{
@@ -39,6 +41,7 @@ pub(crate) enum ChannelError {
 pub(crate) struct Channel {
     socket: TcpStream,
     tls: Connection,
+    encrypted: Vec<u8>,
     inbound: Vec<u8>,
 }
 
@@ -66,7 +69,7 @@ impl Channel {
         keep_alive(&socket)?;
         // The callers bound what they send by flushing first.
         tls.set_buffer_limit(None);
-        Ok(Self { socket, tls, inbound: Vec::new() })
+        Ok(Self { socket, tls, encrypted: Vec::new(), inbound: Vec::new() })
     }
 
     /// Our own address on this connection.
@@ -100,24 +103,23 @@ impl Channel {
 
     /// Reads once from the socket. Call it when all frames are taken and the socket is readable.
     pub(crate) fn receive(&mut self) -> Result<(), ChannelError> {
-        let mut encrypted = vec![0; READ];
-        let length = match self.socket.read(&mut encrypted) {
-            Ok(0) => return Err(ChannelError::Cut),
-            Ok(length) => length,
-            Err(error) if is_transient(&error) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Err(ChannelError::Cut);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let mut rest = encrypted.get(..length).unwrap_or_default();
+        // Memory that is only reserved costs nothing until the kernel writes to it.
+        self.encrypted.clear();
+        self.encrypted.reserve(READ);
+        match rustix::io::read(&self.socket, spare_capacity(&mut self.encrypted)) {
+            Ok(0) | Err(Errno::CONNRESET) => return Err(ChannelError::Cut),
+            Ok(_) => {}
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+        let mut rest = self.encrypted.as_slice();
         while !rest.is_empty() {
             self.tls.read_tls(&mut rest)?;
             let state = match self.tls.process_new_packets() {
                 Ok(state) => state,
                 Err(error) => {
                     // The peer learns why by the alert that rustls has put in line.
-                    drop(self.flush());
+                    drop(self.tls.write_tls(&mut self.socket));
                     return Err(error.into());
                 }
             };
@@ -156,7 +158,7 @@ impl AsFd for Channel {
 }
 
 /// Whether trying again later is all that is needed.
-pub(crate) fn is_transient(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn run(
         watch: Watch::new(Instant::now()),
         buffer: Vec::new(),
     };
+    sys::release_code();
     while launch.turn()? {}
     Ok(())
 }
@@ -270,17 +271,17 @@ impl Launch {
         let Some(open) = pipe.as_ref() else {
             return;
         };
-        self.buffer.resize(LONGEST_PAYLOAD, 0);
-        match rustix::io::read(open, self.buffer.as_mut_slice()) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.reserve_exact(LONGEST_PAYLOAD);
+        match rustix::io::read(open, rustix::buffer::spare_capacity(&mut buffer)) {
             Ok(0) => *pipe = None,
-            Ok(length) => {
-                let buffer = std::mem::take(&mut self.buffer);
-                self.send(kind, buffer.get(..length).unwrap_or_default());
-                self.buffer = buffer;
-            }
+            // The allocator may have given more room than asked for.
+            Ok(_) => buffer.chunks(LONGEST_PAYLOAD).for_each(|piece| self.send(kind, piece)),
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(_) => *pipe = None,
         }
+        self.buffer = buffer;
     }
 
     fn take_signals(&mut self) {

@@ -12,7 +12,7 @@ use crate::channel::{Channel, ChannelError};
 use crate::connection::LONGEST_COMMAND;
 use crate::dial::{self, DialError};
 use crate::foreground;
-use crate::frame::{Frame, Kind, LONGEST_PAYLOAD};
+use crate::frame::{Frame, Kind};
 use crate::keys::{KeyError, SecretKey};
 use crate::launch::STDIN_CREDIT;
 use crate::outlet::Outlet;
@@ -20,13 +20,16 @@ use crate::polling::{PollSet, Ready, Token};
 use crate::proof::{Event, Proof};
 use crate::settings::Settings;
 use crate::ssh_args::{self, CallError};
-use crate::sys::Signals;
+use crate::sys::{self, Signals};
 use crate::table::{HostTable, LookupError, TableError};
 use crate::tls::{self, TlsError};
 use crate::tree::PASSED_ON;
 
 /// The exit code of ssh's own failures, which its callers know.
 pub(crate) const FAILED: u8 = 255;
+
+/// How much standard input is read at a time.
+const STDIN_READ: usize = 16 << 10;
 
 /// Why nothing was run, or the command's end is not known.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +104,7 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
         buffer: Vec::new(),
     };
     drop((table, config));
+    sys::release_code();
     loop {
         if let Some(code) = session.turn()? {
             return Ok(code);
@@ -343,7 +347,7 @@ impl Session {
 
     fn read_stdin(&mut self) -> Result<(), RshError> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(self.credit.min(LONGEST_PAYLOAD), 0);
+        buffer.resize(self.credit.min(STDIN_READ), 0);
         let sent = match rustix::io::read(rustix::stdio::stdin(), buffer.as_mut_slice()) {
             Err(Errno::AGAIN | Errno::INTR) => Ok(()),
             // A stdin that cannot be read (of a background job on a terminal) is one without input.

@@ -75,6 +75,7 @@ pub(crate) fn serve(settings: &Settings, own_command: &[OsString]) -> Result<u8,
         stray: false,
     };
     server.start_own(own_command)?;
+    sys::release_code();
     loop {
         if let Some(code) = server.turn()? {
             return Ok(code);
