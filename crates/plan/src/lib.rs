@@ -20,6 +20,8 @@ mod plan;
 pub mod ports;
 mod ranks;
 mod recount;
+#[cfg(test)]
+mod sample;
 pub mod step;
 mod time;
 pub mod view;

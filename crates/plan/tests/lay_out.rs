@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use unisono_job::{Command, Dialect, EndRule, EnvVar, Flavour, Quantity, Runs, Slots};
+use unisono_plan::bind::{Addresses, CalledBy, bind};
 use unisono_plan::{
     Argv, EngineKind, Facts, HostRuns, Member, Overrides, Plan, View, env, lay_out, lint,
 };
@@ -207,6 +208,76 @@ fn numbers_that_do_not_fit_are_told() {
     let mut entry = kubeflow(Dialect::KubeflowV1, "x", 1, 1, MPIRUN);
     entry.groups[0].runs = Runs::Launch(Command::ImageEntry(Vec::new()));
     assert_eq!(codes(&plan(&entry)), ["no-launcher-visible", "image-entry"]);
+}
+
+/// What one job asks for, written in every dialect, gives the same ranks on as many hosts of as many slots.
+#[test]
+fn the_same_job_in_any_dialect_gives_the_same_ranks_on_the_same_hosts() {
+    let launch: &[&str] = &["mpirun", "-np", "3", "./a"];
+    let line = "mpirun -np 3 ./a";
+    let mut jobs = vec![
+        azure("same", 3, 1, line),
+        kube_batch("same", 3, launch),
+        openpai("same", vec![role("main", 1, line), role("node", 2, "sleep infinity")]),
+    ];
+    for dialect in [
+        Dialect::KubeflowV1alpha1,
+        Dialect::KubeflowV1alpha2,
+        Dialect::KubeflowV1,
+        Dialect::KubeflowV2beta1,
+        Dialect::Unisono,
+    ] {
+        jobs.push(kubeflow(dialect, "same", 3, 1, launch));
+    }
+    for job in jobs {
+        let plan = plan(&job);
+        let slots: Vec<u32> = plan.rank_hosts().map(|host| host.slots).collect();
+        assert_eq!((plan.ranks, slots), (Some(3), vec![1, 1, 1]), "{}", job.dialect);
+    }
+}
+
+#[test]
+fn a_bound_plan_has_every_host_and_every_file() {
+    let mut job = kubeflow(Dialect::KubeflowV2beta1, "b", 2, 2, MPIRUN);
+    job.namespace = Some("lab".to_owned());
+    let plan = plan(&job);
+    let mut addresses: Addresses = plan
+        .hosts
+        .iter()
+        .zip(1_u8..)
+        .map(|(host, last)| (host.member, [10, 0, 0, last].into()))
+        .collect();
+    let bound = bind(&plan, &addresses, CalledBy::Address).unwrap();
+    assert_eq!(
+        bound.table[1].names,
+        ["b-worker-0", "b-worker-0.b", "b-worker-0.b.lab", "b-worker-0.b.lab.svc"]
+    );
+    assert_eq!(
+        bound.table.iter().map(|it| it.may_launch).collect::<Vec<_>>(),
+        [true, false, false]
+    );
+    assert_eq!(bound.files["/etc/mpi/hostfile"].text, "10.0.0.2 slots=2\n10.0.0.3 slots=2\n");
+    assert_eq!(bound.files["/opt/unisono/hostfile.hydra"].text, "10.0.0.2:2\n10.0.0.3:2\n");
+    let by_name = bind(&plan, &addresses, CalledBy::Name).unwrap();
+    assert_eq!(
+        by_name.files["/etc/mpi/discover_hosts.sh"].text,
+        "#!/bin/sh\necho b-worker-0\necho b-worker-1\n"
+    );
+    addresses.pop_last();
+    let unbound = bind(&plan, &addresses, CalledBy::Promised).unwrap_err();
+    assert_eq!(unbound.to_string(), "host b-worker-1 has no address yet");
+}
+
+#[test]
+fn the_files_own_tuning_wins_and_its_own_way_to_reach_hosts_does_not() {
+    let mut job = kubeflow(Dialect::KubeflowV1, "x", 1, 1, MPIRUN);
+    job.groups[0].env = [("OMPI_MCA_btl", "tcp,self"), ("OMPI_MCA_plm_rsh_agent", "/old")]
+        .map(|(name, value)| EnvVar { name: name.to_owned(), value: Some(value.to_owned()) })
+        .into();
+    let plan = plan(&job);
+    let env = env::complete(&plan, &plan.hosts[0], &Addresses::new());
+    assert_eq!(env["OMPI_MCA_btl"], "tcp,self");
+    assert_eq!(env["OMPI_MCA_plm_rsh_agent"], "/opt/unisono/bin/ssh");
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod local;
 mod mpi;
 mod openpai;
 
+use std::collections::BTreeMap;
+
 use unisono_job::{Group, Job, LaunchRights, System};
 
 use crate::bind::Addresses;
@@ -89,6 +91,17 @@ pub fn with_addresses(plan: &Plan, host: &Host, addresses: &Addresses) -> Vec<Va
         System::AzureMl => azure::with_addresses(plan, addresses),
         System::Kubeflow | System::KubeBatch | System::Unisono => Vec::new(),
     }
+}
+
+/// The whole environment of a host, once every host has an address: the file's variables, and ours over them.
+pub fn complete(plan: &Plan, host: &Host, addresses: &Addresses) -> BTreeMap<String, String> {
+    let program = plan.program_of(host);
+    let fixed = program.user_env.iter().chain(&program.added_env).cloned();
+    fixed
+        .chain(of_host(plan, host))
+        .chain(with_addresses(plan, host, addresses))
+        .map(|Variable { name, value }| (name, value))
+        .collect()
 }
 
 /// Tuning that the file sets itself is left to it; how hosts are reached is not.

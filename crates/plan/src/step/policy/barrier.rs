@@ -57,3 +57,55 @@ fn workers_are_up(plan: &Plan, sight: &Sight<'_>) -> bool {
     let mut workers = plan.hosts.iter().filter(|host| !host.runs.runs_command());
     workers.all(|host| sight.state(host).is_some_and(is_up))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{LAUNCHER, OTHER_WORKER, WORKER, plan, seen};
+    use crate::{EngineKind, Member, Observed};
+
+    const UP: SeenState = SeenState::Up;
+
+    fn says(observed: &Observed, status: &Status) -> Vec<String> {
+        let plan = plan(EngineKind::Local, |_| {});
+        let sight = Sight::of(&plan, status, observed);
+        waits(&plan, status, &sight, Time(0)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn commands_wait_for_every_host_and_say_for_which() {
+        let pulling = SeenState::Coming("it pulls its image".to_owned());
+        let some = seen(&[(LAUNCHER, UP), (WORKER, pulling)]);
+        let status = Status::default();
+        assert_eq!(
+            says(&some, &status),
+            ["sample-work-0 and 1 other is not up: it pulls its image"]
+        );
+        let all = seen(&[(LAUNCHER, UP), (WORKER, UP), (OTHER_WORKER, UP)]);
+        assert!(says(&all, &status).is_empty());
+    }
+
+    #[test]
+    fn commands_wait_until_nothing_of_an_earlier_try_is_left() {
+        let all = seen(&[(LAUNCHER, UP), (WORKER, UP), (OTHER_WORKER, UP)]);
+        let restarted = Status { epoch: 1, launched_epoch: 1, ..Status::default() };
+        let said = says(&all, &restarted);
+        assert_eq!(said[0], "sample-run-0 of an earlier try is still there");
+        assert_eq!(said[1], "sample-run-0 is not up: it is being created");
+    }
+
+    #[test]
+    fn a_launcher_that_comes_last_is_made_when_the_workers_are_up() {
+        let plan = plan(EngineKind::Local, |job| {
+            job.policies.launcher_start = LauncherStart::AfterWorkers;
+        });
+        let status = Status::default();
+        let wanted_with = |states: &[(Member, SeenState)]| {
+            let observed = seen(states);
+            let sight = Sight::of(&plan, &status, &observed);
+            wanted(&plan, &status, &sight, plan.host(LAUNCHER).unwrap(), Time(0))
+        };
+        assert_eq!(wanted_with(&[(WORKER, UP)]), Wanted::Absent);
+        assert_eq!(wanted_with(&[(WORKER, UP), (OTHER_WORKER, UP)]), Wanted::Held);
+    }
+}

@@ -42,3 +42,37 @@ fn policy(plan: &Plan) -> CleanUp {
         (_, stated) => stated,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{LAUNCHER, WORKER, ended, plan};
+    use crate::{EngineKind, Member};
+
+    fn after_the_end(clean_up: CleanUp, member: Member, state: &SeenState) -> Option<Wanted> {
+        let plan = plan(EngineKind::Kubernetes, |job| job.policies.clean_up = clean_up);
+        wanted(&plan, plan.host(member).unwrap(), state, Time(0), Time(1))
+    }
+
+    #[test]
+    fn hosts_of_ranks_go_as_the_policy_says() {
+        let (up, over) = (SeenState::Up, SeenState::Ended(ended(0, 0)));
+        let of = |clean_up| [&up, &over].map(|state| after_the_end(clean_up, WORKER, state));
+        let gone = Some(Wanted::Absent);
+        assert_eq!(of(CleanUp::None), [None, None]);
+        assert_eq!(of(CleanUp::Running), [gone, None]);
+        assert_eq!(of(CleanUp::All), [gone, gone]);
+    }
+
+    #[test]
+    fn a_command_that_still_runs_is_stopped_whatever_the_policy_says() {
+        let running = SeenState::Running { since: Time(0) };
+        let until = Time(30_000);
+        assert_eq!(
+            after_the_end(CleanUp::None, LAUNCHER, &running),
+            Some(Wanted::Stopping { until })
+        );
+        let over = SeenState::Ended(ended(0, 1));
+        assert_eq!(after_the_end(CleanUp::All, LAUNCHER, &over), None);
+    }
+}

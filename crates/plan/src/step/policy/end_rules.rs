@@ -43,3 +43,56 @@ pub(crate) fn outcome(plan: &Plan, ended: &BTreeMap<Member, Ended>) -> Option<Ou
     let mut commands = plan.hosts.iter().filter(|host| host.runs.runs_command());
     commands.all(|host| ended.contains_key(&host.member)).then_some(Outcome::Succeeded(None))
 }
+
+#[cfg(test)]
+mod tests {
+    use unisono_job::EndRule;
+
+    use super::*;
+    use crate::EngineKind;
+    use crate::sample::{LAUNCHER, WORKER, ended, own_commands, plan};
+
+    /// The outcome for three tasks of which these have ended: index, moment, code.
+    fn of_tasks(end: EndRule, ends: &[(u32, u64, i32)]) -> Option<Outcome> {
+        let plan = plan(EngineKind::Local, |job| own_commands(job, 3, end));
+        let ended = ends
+            .iter()
+            .map(|(index, at, code)| (Member { group: 0, index: *index }, ended(*at, *code)));
+        outcome(&plan, &ended.collect())
+    }
+
+    fn task(index: u32) -> Member {
+        Member { group: 0, index }
+    }
+
+    #[test]
+    fn a_launchers_end_decides_either_way_and_a_worker_never_does() {
+        let plan = plan(EngineKind::Local, |_| {});
+        let of = |member, code| outcome(&plan, &[(member, ended(1, code))].into());
+        assert_eq!(of(LAUNCHER, 0), Some(Outcome::Succeeded(Some(LAUNCHER))));
+        assert_eq!(of(LAUNCHER, 2), Some(Outcome::Failed(LAUNCHER)));
+        assert_eq!(of(WORKER, 2), None);
+    }
+
+    #[test]
+    fn counts_fire_when_they_are_reached() {
+        let two = EndRule { min_failed: Some(2), min_succeeded: None };
+        assert_eq!(of_tasks(two, &[(0, 1, 5)]), None);
+        assert_eq!(of_tasks(two, &[(0, 1, 5), (2, 2, 5)]), Some(Outcome::Failed(task(2))));
+    }
+
+    #[test]
+    fn the_earlier_end_decides_and_at_the_same_moment_the_good_one() {
+        let ends = [(0, 9, 0), (1, 5, 1)];
+        assert_eq!(of_tasks(EndRule::FIRST, &ends), Some(Outcome::Failed(task(1))));
+        let ends = [(0, 5, 1), (1, 5, 0)];
+        assert_eq!(of_tasks(EndRule::FIRST, &ends), Some(Outcome::Succeeded(Some(task(1)))));
+    }
+
+    #[test]
+    fn when_all_have_ended_and_nothing_fired_the_attempt_succeeded() {
+        let (never, all) = (EndRule::NEVER, [(0, 1, 1), (1, 1, 0), (2, 1, 137)]);
+        assert_eq!(of_tasks(never, &all), Some(Outcome::Succeeded(None)));
+        assert_eq!(of_tasks(never, &all[..2]), None);
+    }
+}

@@ -74,3 +74,48 @@ const fn vanished_at(at: Time) -> Ended {
         last_lines: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{LAUNCHER, OTHER_WORKER, WORKER, ended, plan, seen};
+
+    const UP: SeenState = SeenState::Up;
+
+    #[test]
+    fn a_host_of_ranks_that_ended_is_lost_and_a_command_that_ended_is_not() {
+        let plan = plan(EngineKind::Local, |_| {});
+        let gone = SeenState::Ended(ended(1, 1));
+        let observed = seen(&[(LAUNCHER, gone.clone()), (WORKER, gone), (OTHER_WORKER, UP)]);
+        let at = |stage| {
+            let status = Status { stage, ..Status::default() };
+            let sight = Sight::of(&plan, &status, &observed);
+            Vec::from_iter(lost(&plan, &status, &sight, Time(2)).into_keys())
+        };
+        assert_eq!(at(Stage::Running), [WORKER]);
+        // Before it was let go a command cannot end: its host is lost.
+        assert_eq!(at(Stage::Starting), [LAUNCHER, WORKER]);
+    }
+
+    #[test]
+    fn a_member_that_is_not_seen_is_lost_only_after_a_while() {
+        let plan = plan(EngineKind::Kubernetes, |_| {});
+        let mut status =
+            Status { stage: Stage::Running, released: vec![1, 2], ..Status::default() };
+        let observed = seen(&[(LAUNCHER, UP), (WORKER, UP)]);
+        let sight = Sight::of(&plan, &status, &observed);
+        status.missing = missing(&plan, &status, &sight, Time(1_000));
+        assert_eq!(status.missing, [(OTHER_WORKER, Time(1_000))].into());
+        assert!(lost(&plan, &status, &sight, Time(5_999)).is_empty());
+        assert!(lost(&plan, &status, &sight, Time(6_000)).contains_key(&OTHER_WORKER));
+    }
+
+    #[test]
+    fn a_member_that_joins_later_is_not_missing() {
+        let plan = plan(EngineKind::Kubernetes, |_| {});
+        let status = Status { stage: Stage::Running, released: vec![1, 1], ..Status::default() };
+        let observed = seen(&[(LAUNCHER, UP), (WORKER, UP)]);
+        let sight = Sight::of(&plan, &status, &observed);
+        assert_eq!(missing(&plan, &status, &sight, Time(0)), [].into());
+    }
+}
