@@ -41,8 +41,8 @@ pub(crate) fn run(
                 tell(proof, watch.look());
                 return Ok(outcome);
             }
-        } else {
-            tell(proof, watch.advance(now));
+        } else if let Some(changes) = watch.advance(now) {
+            tell(proof, changes);
         }
         let limit = limit(due, watch.due_in(now), tree.is_ending());
         let mut set = PollSet::default();

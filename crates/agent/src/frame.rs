@@ -179,6 +179,6 @@ mod tests {
         let known = (0..=u8::MAX).filter_map(|number| {
             Kind::try_from(number).ok().inspect(|kind| assert_eq!(*kind as u8, number))
         });
-        assert_eq!(known.count(), 17);
+        assert_eq!(known.count(), 18);
     }
 }

@@ -65,9 +65,9 @@ pub(crate) fn run(
         stdout: child.stdout.take().map(OwnedFd::from),
         stderr: child.stderr.take().map(OwnedFd::from),
         watch: Watch::new(Instant::now()),
+        settled: false,
         buffer: Vec::new(),
     };
-    sys::release_code();
     while launch.turn()? {}
     Ok(())
 }
@@ -85,6 +85,8 @@ struct Launch {
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     watch: Watch,
+    /// Whether the first look for ranks is done: from then on we mostly wait.
+    settled: bool,
     buffer: Vec<u8>,
 }
 
@@ -114,8 +116,9 @@ impl Launch {
     /// Waits for something to happen and deals with it. False when all is over.
     fn turn(&mut self) -> io::Result<bool> {
         let now = Instant::now();
-        let due = self.tree.advance(now);
+        self.tree.reap();
         self.tell_exit(now);
+        let due = self.tree.advance(now);
         if self.tree.is_gone() && matches!(self.line, Line::Closed) {
             return Ok(false);
         }
@@ -339,7 +342,12 @@ impl Launch {
         if !matches!(self.line, Line::Open(_)) || self.tree.outcome().is_some() {
             return;
         }
-        let Changes { appeared, gone } = self.watch.advance(Instant::now());
+        let Some(Changes { appeared, gone }) = self.watch.advance(Instant::now()) else {
+            return;
+        };
+        if !std::mem::replace(&mut self.settled, true) {
+            sys::release_code();
+        }
         let events =
             appeared.into_iter().map(Event::Rank).chain(gone.into_iter().map(Event::RankGone));
         for event in events {

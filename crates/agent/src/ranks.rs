@@ -69,13 +69,13 @@ impl Watch {
     }
 
     /// Looks if it is time to.
-    pub(crate) fn advance(&mut self, now: Instant) -> Changes {
+    pub(crate) fn advance(&mut self, now: Instant) -> Option<Changes> {
         if now < self.look_at {
-            return Changes::default();
+            return None;
         }
         self.pause = (self.pause * 2).min(LAST_LOOK);
         self.look_at = now + self.pause;
-        self.look()
+        Some(self.look())
     }
 
     /// Looks now.

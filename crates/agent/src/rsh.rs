@@ -104,7 +104,6 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
         buffer: Vec::new(),
     };
     drop((table, config));
-    sys::release_code();
     loop {
         if let Some(code) = session.turn()? {
             return Ok(code);
@@ -221,7 +220,9 @@ impl Session {
                 self.write_out()?;
             }
             Kind::Started => {
-                self.proof.tell(Event::Started { pid: frame.number().unwrap_or_default() })
+                self.proof.tell(Event::Started { pid: frame.number().unwrap_or_default() });
+                // From here on we mostly wait.
+                sys::release_code();
             }
             Kind::Credit => {
                 let more = frame.number().unwrap_or_default().min(STDIN_CREDIT);

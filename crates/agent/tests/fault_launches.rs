@@ -256,6 +256,16 @@ fn what_a_command_leaves_running_on_purpose_lives_until_its_host_ends() {
 }
 
 #[test]
+fn a_command_that_is_shot_takes_what_it_started_with_it() {
+    let job = Job::start(1);
+    let command = "setsid sh -c 'trap \"\" TERM; sleep 600' >/dev/null 2>&1 & kill -9 $$";
+    let output = job.rsh("w0", command);
+    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+    assert_only_hosts_left(&job);
+    job.assert_leaves_nothing();
+}
+
+#[test]
 fn a_lost_connection_makes_ready_fail_although_the_command_succeeds() {
     let job = Job::start(2);
     let script = format!("{} rsh w1 'kill -9 $PPID; sleep 600'; exit 0", job.program.display());
