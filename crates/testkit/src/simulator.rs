@@ -2,7 +2,7 @@
 
 use unisono_engine::{Event, Recorded, Ticked, now_or_never, tick};
 use unisono_job::Job;
-use unisono_plan::{Incarnation, Plan, SeenState, Status, Time, lay_out, lint, step};
+use unisono_plan::{Incarnation, Plan, Seen, SeenState, Status, Time, lay_out, lint, step};
 
 use crate::scenario::{Disturbance, Scenario};
 use crate::world::World;
@@ -17,7 +17,9 @@ pub struct Story {
     pub status: Status,
     /// The last plan.
     pub plan: Plan,
-    /// What is left: incarnations that have not ended.
+    /// All that is left.
+    pub seen: Vec<Seen>,
+    /// What is left and has not ended.
     pub alive: Vec<Incarnation>,
     /// What happened.
     pub events: Vec<Event>,
@@ -184,14 +186,14 @@ impl<'scenario> Simulator<'scenario> {
     }
 
     fn told(self) -> Story {
-        let alive = self
-            .world
-            .seen()
-            .into_iter()
+        let seen = self.world.seen();
+        let alive = seen
+            .iter()
             .filter(|seen| !matches!(seen.state, SeenState::Ended(_)))
             .map(|seen| seen.incarnation);
         Story {
             alive: alive.collect(),
+            seen,
             status: self.world.stored.clone(),
             plan: self.plan,
             events: self.events,

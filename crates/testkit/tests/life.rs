@@ -5,7 +5,8 @@ use unisono_engine::What;
 use unisono_job::{CleanUp, Dialect, EndRule, Job, Retry, RetryCount};
 use unisono_plan::conditions::{happenings, object_status};
 use unisono_plan::{
-    Cause, EndReason, EngineKind, Observed, Room, Stage, Status, Time, Verdict, Why,
+    Cause, EndReason, Ended, EngineKind, Incarnation, Member, Observed, Room, Seen, SeenState,
+    Stage, Status, Time, Verdict, Wanted, Why,
 };
 use unisono_plan::{Facts, lay_out, step};
 use unisono_testkit::jobs::{azure, kube_batch, kubeflow, openpai, role};
@@ -273,6 +274,65 @@ fn a_stopped_job_is_stopped_in_its_systems_words() {
     let status = serde_json::to_value(object_status(&story.plan, &story.status)).unwrap();
     assert_eq!(status["status"], "Canceled");
     assert_eq!(story.alive, []);
+}
+
+#[test]
+fn a_job_that_always_starts_again_does_so_even_after_success() {
+    let mut job = openpai("pai", vec![role("main", 1, "x")]);
+    job.policies.retry = Retry::ByClass(RetryCount::Always);
+    let quiet = Scenario::quiet(job, vec![runs(0)]);
+    let story = tell(&disturbed(quiet, 40_000, Disturbance::Stop));
+    assert!(story.status.attempt >= 2, "{:?}", story.status);
+    assert_eq!((story.status.counted_failures, end(&story).0), (0, Verdict::Stopped));
+}
+
+#[test]
+fn a_job_that_begins_suspended_has_nothing_until_it_is_resumed() {
+    let quiet = kubeflow_story(vec![runs(0)], |job| job.policies.suspend = true);
+    let story = tell(&disturbed(quiet, 30_000, Disturbance::Resume));
+    assert_eq!(
+        conditions(&story)[..2],
+        ["Created true MPIJobCreated", "Suspended false MPIJobResumed"]
+    );
+    let started = story.status.started.unwrap();
+    assert_eq!(started.since(story.status.created.unwrap()).as_secs(), 30);
+}
+
+/// One worker's job at the moment its launcher failed for the first time.
+#[test]
+fn v1alpha2_says_restarting_between_two_tries() {
+    let plan =
+        lay_out(&kubeflow(Dialect::KubeflowV1alpha2, "job", 1, 1, LINE), &Facts::default(), 1);
+    let seen = |member: Member, state: SeenState| Seen {
+        incarnation: Incarnation { member, epoch: 0 },
+        state,
+        address: None,
+    };
+    let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
+    let view = |state: SeenState| Observed {
+        seen: vec![seen(launcher, state), seen(worker, SeenState::Up)],
+        ..Observed::default()
+    };
+    let failed = Ended {
+        started: Some(Time(2)),
+        at: Time(3),
+        code: 1,
+        cause: Cause::Exited,
+        rank: None,
+        last_lines: Vec::new(),
+    };
+    let mut status = Status::default();
+    for (now, state) in [(1, SeenState::Up), (2, SeenState::Running { since: Time(2) })] {
+        status = step(&plan, &status, &view(state), Time(now)).status;
+    }
+    assert_eq!(status.conditions.last().unwrap().kind, "Running");
+    let next = step(&plan, &status, &view(SeenState::Ended(failed)), Time(3));
+    let kinds: Vec<&str> = next.status.conditions.iter().map(|it| it.kind.as_str()).collect();
+    assert_eq!(kinds, ["Created", "Restarting"]);
+    assert_eq!((next.status.attempt, next.status.launched_epoch), (1, 1));
+    // The worker stays, the launcher's log stays, and a new launcher is made.
+    assert_eq!(next.want.remove, []);
+    assert_eq!(next.want.members[&launcher], Wanted::Held);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time
         && status.stage != Stage::Suspended
     {
         status.conditions.retain(|condition| condition.kind != RESTARTING);
-        job.set(status, RUNNING, true, "Running", "is running.", since.max(Time(0)).min(now));
+        job.set(status, RUNNING, true, "Running", "is running.", since.min(now));
     }
     update_suspended(&job, prior, status, now);
     if status.is_terminal() && !prior.is_terminal() {
@@ -48,9 +48,8 @@ pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time
 fn update_suspended(job: &Told<'_>, prior: &Status, status: &mut Status, now: Time) {
     let (was, is) = (prior.stage == Stage::Suspended, status.stage == Stage::Suspended);
     if is && !was {
-        let reason = job.reason("Suspended");
         let message = format!("{} suspended", job.kind);
-        put(status, SUSPENDED, true, reason.clone(), message, now);
+        put(status, SUSPENDED, true, job.reason("Suspended"), message, now);
         if holds(status, RUNNING) {
             job.set(status, RUNNING, false, "Suspended", "is suspended.", now);
         }
@@ -209,7 +208,7 @@ pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Ha
     };
     let is_new = |condition: &&Condition| {
         let same = |old: &Condition| old.kind == condition.kind && old.reason == condition.reason;
-        condition.updated > Time(0) && !prior.conditions.iter().any(same)
+        !prior.conditions.iter().any(same)
     };
     status
         .conditions
