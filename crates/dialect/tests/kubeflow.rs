@@ -1,9 +1,9 @@
 //! `MPIJob` v1alpha2, v1 and v2beta1: what a file says, what its version adds, and what is told about it.
 
-use unisono_dialect::{Options, Reading, read};
+use unisono_dialect::{Options, Reading, read, read_object};
 use unisono_job::{
-    CleanUp, Command, Dialect, Flavour, Job, LauncherStart, MpiFrom, RestartPolicy, Retry, Runs,
-    SlotsFrom,
+    CleanUp, Command, Dialect, Flavour, Job, LauncherStart, MpiFrom, Origins, RestartPolicy, Retry,
+    Runs, SlotsFrom,
 };
 
 /// An MPIJob: lines under `spec`, under `Launcher` and under `Worker`; `-` leaves the entry out.
@@ -276,6 +276,31 @@ fn an_object_served_in_another_version_is_read_by_the_one_it_was_written_in() {
     assert_eq!(reading.dialect, Some(Dialect::KubeflowV2beta1));
     assert_eq!(reading.job.unwrap().dialect, Dialect::KubeflowV2beta1);
     assert_eq!(told(&text), ["read-as-written apiVersion"]);
+}
+
+#[test]
+fn an_object_of_a_cluster_is_read_as_a_file_is() {
+    let texts = [
+        include_str!("fixtures/kubeflow/v1alpha2-as-printed.yaml").to_owned(),
+        include_str!("fixtures/kubeflow/v2beta1-served-as-v1.yaml").to_owned(),
+        document("v2beta1", "slotsPerWorker: -1", "restartPolicy: Always", "replicas: 0"),
+    ];
+    for text in texts {
+        let object: serde_json::Value = serde_saphyr::from_str(&text).expect("it is YAML");
+        let (of_object, of_file) = (read_object(&object, &Options::default()), reading(&text));
+        assert_eq!(of_object.dialect, of_file.dialect);
+        let bare = |job: Option<Job>| job.map(|it| Job { origins: Origins::default(), ..it });
+        assert_eq!(bare(of_object.job), bare(of_file.job));
+        let told = |notes: &[unisono_job::Note]| {
+            let mut told: Vec<_> = notes
+                .iter()
+                .map(|it| (it.code.name, it.place.clone().map(|place| place.path)))
+                .collect();
+            told.sort();
+            told
+        };
+        assert_eq!(told(&of_object.notes), told(&of_file.notes));
+    }
 }
 
 #[test]

@@ -102,23 +102,28 @@ fn what_lost_nothing_is_written_the_same_a_second_time() {
 
 #[test]
 fn versions_are_converted_as_reviewed() {
-    insta::glob!("fixtures/kube*/*.yaml", |path| {
-        let bytes = std::fs::read(path).expect("a fixture can be read");
-        for reading in read(&bytes, &Options::default()) {
-            let Some(job) = reading.job else { continue };
-            let shown = TARGETS.map(|dialect| {
-                let Written { text, notes } = written(&job, dialect);
-                let told: String = notes
-                    .iter()
-                    .map(|it| format!("# {}: {}\n", it.code.name, it.message))
-                    .collect();
-                format!("{told}{text}")
-            });
-            insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-                insta::assert_snapshot!(format!("mpijob-{}", job.name), shown.join("---\n"));
-            });
-        }
-    });
+    insta::glob!("fixtures/kube*/*.yaml", reviewed);
+}
+
+#[test]
+fn jobs_of_other_systems_are_written_as_reviewed() {
+    insta::glob!("seeds/*", reviewed);
+}
+
+fn reviewed(path: &Path) {
+    let bytes = std::fs::read(path).expect("a fixture can be read");
+    for reading in read(&bytes, &Options::default()) {
+        let Some(job) = reading.job else { continue };
+        let shown = TARGETS.map(|dialect| {
+            let Written { text, notes } = written(&job, dialect);
+            let told: String =
+                notes.iter().map(|it| format!("# {}: {}\n", it.code.name, it.message)).collect();
+            format!("{told}{text}")
+        });
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(format!("mpijob-{}", job.name), shown.join("---\n"));
+        });
+    }
 }
 
 /// A job of one group whose first member launches.

@@ -200,7 +200,8 @@ impl EndRule {
 /// The parts of a pod template that the neutral model does not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Extras {
-    /// The whole template as JSON text, exactly as written; only the Kubernetes engine reads it.
+    /// The whole template as JSON text, as written (or as the dialect's rules change it for this group); only the
+    /// Kubernetes engine reads it.
     pub template: String,
     /// Paths inside the template that have no effect outside Kubernetes, in document order.
     pub kubernetes_only: Vec<String>,

@@ -4,6 +4,7 @@
 mod name;
 mod policies;
 mod roles;
+mod words;
 
 use serde_json::{Map, Value, json};
 use unisono_job::{

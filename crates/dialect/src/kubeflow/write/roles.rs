@@ -2,6 +2,7 @@
 
 use unisono_job::{Command, Dialect, EndRule, Group, Runs, System};
 
+use super::words::spoken_here;
 use super::{Writer, has_gpu_limit};
 
 /// The launcher and the workers.
@@ -33,12 +34,8 @@ pub(super) fn arrange<'job>(writer: &mut Writer<'job>) -> Option<Roles<'job>> {
             (slots, group.replicas.saturating_sub(1))
         }
     };
-    let launcher = Member {
-        group,
-        replicas: 1,
-        slots: launcher_slots,
-        command: group.runs.command().cloned(),
-    };
+    let command = group.runs.command().map(|command| spoken_here(writer, command));
+    let launcher = Member { group, replicas: 1, slots: launcher_slots, command };
     let siblings = (rest > 0).then(|| Member {
         group,
         replicas: rest,
