@@ -46,12 +46,19 @@ impl Writer<'_> {
 
     /// Tells that something is lost or means something else.
     fn lost(&mut self, message: impl Into<String>, hint: impl Into<String>) {
-        self.notes.push(Note::new(&codes::LOST, message).hint(hint));
+        self.tell(Note::new(&codes::LOST, message).hint(hint));
     }
 
     /// Tells that the same is said in another way.
     fn converted(&mut self, message: impl Into<String>) {
-        self.notes.push(Note::new(&CONVERTED, message));
+        self.tell(Note::new(&CONVERTED, message));
+    }
+
+    /// One group can become both launcher and workers; what is true of it is told once.
+    fn tell(&mut self, note: Note) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     fn metadata(&mut self) -> Value {
