@@ -39,8 +39,9 @@ impl Names {
         }
     }
 
-    /// The name of a host's pod. Launching pods of later tries get the try's number, so that earlier ones keep their logs.
-    pub fn pod(&self, job: &Job, group: &str, index: u32, launches: bool, tries: u32) -> String {
+    /// The name of a host's pod. Launching pods of later epochs get the epoch's number, so that earlier ones keep
+    /// their logs.
+    pub fn pod(&self, job: &Job, group: &str, index: u32, launches: bool, epoch: u32) -> String {
         let name = match self.dialect.system() {
             System::OpenPai => {
                 joined(job.name.as_str(), &format!("{}-{index}", label_from(group, MAX_LABEL / 2)))
@@ -49,7 +50,7 @@ impl Names {
                 self.host(job, group, index)
             }
         };
-        if launches && tries > 0 { joined(&name, &format!("try-{tries}")) } else { name }
+        if launches && epoch > 0 { joined(&name, &format!("try-{epoch}")) } else { name }
     }
 
     /// The launcher's batch Job.

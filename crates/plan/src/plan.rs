@@ -252,11 +252,11 @@ impl Plan {
         self.hosts.iter().filter(|host| host.slots > 0)
     }
 
-    /// The name of a host's pod in its `tries`-th try, from 0.
-    pub fn pod_name(&self, host: &Host, tries: u32) -> String {
+    /// The name of a host's pod that is made in that epoch.
+    pub fn pod_name(&self, host: &Host, epoch: u32) -> String {
         let (group, index) = (&self.group_of(host).name, host.member.index);
         let launches = host.runs.launches();
-        self.names.pod(&self.job, group, index, launches, tries)
+        self.names.pod(&self.job, group, index, launches, epoch)
     }
 
     /// Slots over all hosts.

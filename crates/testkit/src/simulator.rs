@@ -1,4 +1,4 @@
-//! Runs a story to its end through the same [`tick`] as every engine, and checks what must be true all the way.
+//! Runs a story to its end through the same [`tick()`] as every engine, and checks what must be true all the way.
 
 use unisono_engine::{Event, Recorded, Ticked, now_or_never, tick};
 use unisono_job::Job;

@@ -1,6 +1,6 @@
 //! Decides: from a plan, the status so far and what is seen to what is wanted, the new status, and why the job waits.
 //!
-//! [`step`] is total and pure. It keeps nothing: what must survive comes in as the prior status. Whoever calls it writes
+//! [`step()`] is total and pure. It keeps nothing: what must survive comes in as the prior status. Whoever calls it writes
 //! the new status before it does what is wanted, so that nothing exists of a try that no status knows.
 
 pub mod observed;
