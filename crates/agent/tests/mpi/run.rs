@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,8 @@ pub(crate) const THREE: Shape =
 
 /// A cluster reached by the agent.
 pub(crate) fn cluster(shape: Shape) -> Cluster {
-    Cluster::start(shape, &mut Agent::default()).unwrap()
+    let program = Path::new(env!("CARGO_BIN_EXE_unisono-agent"));
+    Cluster::start(shape, &mut Agent::new(program)).unwrap()
 }
 
 /// How a run ended and what it wrote.

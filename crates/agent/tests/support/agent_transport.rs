@@ -10,15 +10,16 @@ use unisono_testbed::hosts::{Seat, Seats};
 use unisono_testbed::transport::{PORT, Transport, TransportError};
 
 /// The agent with keys made for one cluster.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Agent {
+    program: PathBuf,
     folder: PathBuf,
 }
 
 impl Agent {
-    /// Where the launch proof of a cluster with this folder is kept.
-    pub(crate) fn proof(folder: &Path) -> PathBuf {
-        folder.join("proof")
+    /// This build of the agent.
+    pub(crate) fn new(program: &Path) -> Self {
+        Self { program: program.to_owned(), folder: PathBuf::new() }
     }
 
     fn keys(&self) -> PathBuf {
@@ -46,10 +47,7 @@ impl Transport for Agent {
         });
         let table = HostTable::new("test".to_owned(), 1, 1, hosts.collect()).map_err(told)?;
         std::fs::write(self.table(), table.to_string())?;
-        let installed = Command::new(env!("CARGO_BIN_EXE_unisono-agent"))
-            .arg("install")
-            .arg(folder)
-            .status()?;
+        let installed = Command::new(&self.program).arg("install").arg(folder).status()?;
         if !installed.success() {
             return Err(TransportError::Program(format!("install ended with {installed}")));
         }
@@ -79,7 +77,7 @@ impl Transport for Agent {
         vec![
             ("UNISONO_AGENT_LAUNCHER_KEY".into(), key.into()),
             ("UNISONO_AGENT_TABLE".into(), self.table().into()),
-            ("UNISONO_AGENT_PROOF".into(), Self::proof(&self.folder).into()),
+            ("UNISONO_AGENT_PROOF".into(), self.folder.join("proof").into()),
         ]
     }
 }

@@ -1,0 +1,90 @@
+//! `mpirun -np N hostname` over N hosts: wall, processor time of all processes on all hosts, and the transport's share.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use unisono_testbed::mpi::{self, Flavour, Installation};
+
+use crate::arm::{Arm, REPEATS};
+use crate::report::{median, milliseconds, seconds, table};
+
+/// Launches per cluster; a cluster's own processor time is known only when it has ended.
+const RUNS: u32 = 2;
+
+/// All figures of one arm at one number of hosts.
+#[derive(Default)]
+struct Figures {
+    wall: Vec<Duration>,
+    cpu: Vec<Duration>,
+}
+
+pub(crate) fn measure() -> anyhow::Result<()> {
+    let mpi = mpi::find(Flavour::OpenMpi4)?;
+    let mut rows = vec![];
+    for hosts in [1, 8, 32, 64] {
+        let mut figures = Arm::ALL.map(|_| Figures::default());
+        for _ in 0..REPEATS {
+            for (arm, figures) in Arm::ALL.into_iter().zip(&mut figures) {
+                repeat(arm, hosts, &mpi, figures)?;
+            }
+        }
+        rows.extend(rows_of(hosts, &figures));
+    }
+    table(
+        "`mpirun -np N --map-by node hostname` over N hosts",
+        &["N", "transport", "wall", "wall ÷ floor", "CPU", "(CPU − floor) ÷ N"],
+        &rows,
+    );
+    Ok(())
+}
+
+fn repeat(arm: Arm, hosts: usize, mpi: &Installation, figures: &mut Figures) -> anyhow::Result<()> {
+    let idle = arm.cluster(hosts)?.hosts.end();
+    let cluster = arm.cluster(hosts)?;
+    let mut cpu = Duration::ZERO;
+    for _ in 0..RUNS {
+        let mut command = cluster.mpirun(mpi);
+        command.args(["-np", &hosts.to_string(), "--map-by", "node", "hostname"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let start = Instant::now();
+        let (output, of_launcher) = cluster.measured(&mut command)?;
+        figures.wall.push(start.elapsed());
+        cpu += of_launcher;
+        let lines = output.stdout.iter().filter(|it| **it == b'\n').count();
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success() && lines == hosts, "{}: {complaints}", arm.name());
+    }
+    cpu += cluster.hosts.end().saturating_sub(idle);
+    figures.cpu.push(cpu / RUNS);
+    Ok(())
+}
+
+fn rows_of(hosts: usize, figures: &[Figures; Arm::ALL.len()]) -> Vec<Vec<String>> {
+    let floor = &figures[0];
+    Arm::ALL
+        .into_iter()
+        .zip(figures)
+        .map(|(arm, Figures { wall, cpu })| {
+            let ratio = median(wall).as_secs_f64() / median(&floor.wall).as_secs_f64();
+            let share = median(cpu).as_secs_f64() - median(&floor.cpu).as_secs_f64();
+            vec![
+                hosts.to_string(),
+                arm.name().to_owned(),
+                seconds(median(wall)),
+                format!("{ratio:.2}"),
+                seconds(median(cpu)),
+                match arm {
+                    Arm::Floor => "–".to_owned(),
+                    _ => milliseconds_signed(share / hosts as f64),
+                },
+            ]
+        })
+        .collect()
+}
+
+/// Noise can make a cheap transport look cheaper than the floor.
+fn milliseconds_signed(seconds: f64) -> String {
+    let text = milliseconds(Duration::from_secs_f64(seconds.abs()));
+    if seconds < 0.0 { format!("−{text}") } else { text }
+}

@@ -1,0 +1,32 @@
+//! What reaching other hosts costs: this agent, OpenSSH and the floor (a plain-text agent of a page of C), side by side.
+//!
+//! Needs root, Open MPI and OpenSSH (`cargo xtask setup bench`). Prints Markdown tables; the arms take turns in every
+//! repeat, so that a busy moment of the machine meets all of them. `cargo bench --bench launch -- memory` runs one part.
+
+mod arm;
+mod cold;
+mod launch;
+mod memory;
+mod report;
+mod stream;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
+    if let Some(command) = cold::timed_command(&arguments) {
+        return cold::time(command);
+    }
+    let wanted = |part: &str| arguments.is_empty() || arguments.iter().any(|it| it == part);
+    if wanted("cold") {
+        cold::measure()?;
+    }
+    if wanted("memory") {
+        memory::measure()?;
+    }
+    if wanted("stream") {
+        stream::measure()?;
+    }
+    if wanted("launch") {
+        launch::measure()?;
+    }
+    Ok(())
+}
