@@ -404,3 +404,13 @@ fn a_restart_policy_inside_a_template_is_overwritten() {
     let path = "spec.mpiReplicaSpecs.Worker.template.spec.restartPolicy";
     assert_eq!(told(&document("v2beta1", "", "", worker)), [format!("overridden-field {path}")]);
 }
+
+#[test]
+fn a_flood_of_wrong_keys_is_told_in_part() {
+    let keys: String = (0..5000).map(|it| format!("    r{it}: 1\n")).collect();
+    let text = document("v2beta1", "", "", "replicas: 1")
+        .replace("    Launcher:", &format!("{keys}    Launcher:"));
+    let told = told(&text);
+    assert!(told.len() < 300, "{} notes", told.len());
+    assert!(told.iter().any(|it| it.starts_with("more-notes")));
+}

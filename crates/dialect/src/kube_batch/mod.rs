@@ -33,7 +33,8 @@ const WITHOUT_EFFECT: [&str; 6] = [
 pub(crate) fn lower(document: &Document<'_>, _options: &Options) -> (Option<Job>, Vec<Note>) {
     let job = document.root.at(&["spec", "job"]);
     let is_spec = job.is_some_and(|it| it.get("spec").is_none() && it.get("template").is_some());
-    let mut lowering = Lowering::new(document, if is_spec { &fields::WITH_SPEC } else { shape() });
+    let shape = if is_spec { &fields::WITH_SPEC } else { shape() };
+    let mut lowering = Lowering::new(document, shape, |_| None);
     let parts = if is_spec {
         job.map(|spec| Parts { job: None, spec, pod_group: None })
     } else {

@@ -25,9 +25,8 @@ pub(crate) fn lower(
     document: &Document<'_>,
     options: &Options,
 ) -> (Option<Job>, Vec<Note>) {
-    let mut lowering = Lowering::new(document, shape(dialect));
+    let mut lowering = Lowering::new(document, shape(dialect), |path| moved::hint(dialect, path));
     tell_version(dialect, &mut lowering);
-    lowering.improve_unknown_keys(|path| moved::hint(dialect, path));
     let body = document.root.at(&["spec"]).and_then(|spec| match dialect {
         Dialect::KubeflowV1alpha1 => v1alpha1::body(&mut lowering, spec, options),
         _ => replicas::body(dialect, &mut lowering, spec),

@@ -2,7 +2,7 @@
 
 use unisono_job::{
     Command, Dialect, EndRule, Extras, Flavour, Group, Job, LaunchRights, MpiChoice, MpiFrom, Note,
-    Origins, Policies, RestartPolicy, Runs, Slots,
+    Policies, RestartPolicy, Runs, Slots,
 };
 
 use super::metadata::{Identity, identity};
@@ -10,6 +10,7 @@ use super::template::lift;
 use crate::check::{Leniency, check};
 use crate::codes;
 use crate::kubeflow::codes as own;
+use crate::notebook::Notebook;
 use crate::shape::Shape;
 use crate::tree::{Document, Node};
 
@@ -17,8 +18,7 @@ use crate::tree::{Document, Node};
 pub(crate) struct Lowering<'document> {
     pub(crate) document: &'document Document<'document>,
     identity: Identity,
-    notes: Vec<Note>,
-    origins: Origins,
+    notebook: Notebook<'document>,
 }
 
 /// What a dialect's own rules make of a document.
@@ -41,12 +41,22 @@ pub(crate) struct Role {
 }
 
 impl<'document> Lowering<'document> {
-    /// Checks the document against its field table and reads who it is.
-    pub(crate) fn new(document: &'document Document<'document>, shape: &'static Shape) -> Self {
+    /// Checks the document against its field table and reads who it is. The hint says what to do about a key that the
+    /// table does not have but the caller knows, by its path.
+    pub(crate) fn new(
+        document: &'document Document<'document>,
+        shape: &'static Shape,
+        hint: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let mut notes = check(document, shape, Leniency::default());
+        for note in notes.iter_mut().filter(|note| *note.code == codes::UNKNOWN_KEY) {
+            let better = note.place.as_ref().and_then(|place| hint(&place.path));
+            note.hint = better.or_else(|| note.hint.take());
+        }
         let (identity, fault) = identity(document);
         notes.extend(fault);
-        let mut lowering = Self { document, identity, notes, origins: Origins::default() };
+        let notebook = Notebook::new(document, notes);
+        let mut lowering = Self { document, identity, notebook };
         lowering.remember("name", document.root.at(&["metadata", "name"]));
         lowering
     }
@@ -61,24 +71,14 @@ impl<'document> Lowering<'document> {
         self.identity.annotations.get(key).map(String::as_str)
     }
 
-    /// Says better what to do about keys that are known elsewhere.
-    pub(crate) fn improve_unknown_keys(&mut self, hint: impl Fn(&str) -> Option<String>) {
-        for note in self.notes.iter_mut().filter(|note| *note.code == codes::UNKNOWN_KEY) {
-            let better = note.place.as_ref().and_then(|place| hint(&place.path));
-            note.hint = better.or_else(|| note.hint.take());
-        }
-    }
-
     /// Tells something about a value.
     pub(crate) fn tell(&mut self, note: Note, node: &Node) {
-        self.notes.push(self.document.note(note, node));
+        self.notebook.tell(note, node);
     }
 
     /// Remembers where a value of the job stood.
     pub(crate) fn remember(&mut self, key: impl Into<String>, node: Option<&Node>) {
-        if let Some(node) = node {
-            self.origins.set(key, self.document.place(node));
-        }
+        self.notebook.origin(key, node);
     }
 
     /// Remembers where the command of a group's container stood.
@@ -154,15 +154,8 @@ impl<'document> Lowering<'document> {
     }
 
     /// The job, when nothing is missing, and all notes in the order of the file.
-    pub(crate) fn finish(
-        mut self,
-        dialect: Dialect,
-        body: Option<Body>,
-    ) -> (Option<Job>, Vec<Note>) {
-        self.notes.sort_by_key(|note| {
-            let span = note.place.as_ref().and_then(|place| place.span);
-            span.map_or(usize::MAX, |span| span.start.offset)
-        });
+    pub(crate) fn finish(self, dialect: Dialect, body: Option<Body>) -> (Option<Job>, Vec<Note>) {
+        let (notes, origins) = self.notebook.finish();
         let Identity { name, namespace, labels, annotations } = self.identity;
         let job = name.zip(body).map(|(name, Body { mpi, groups, policies })| Job {
             name,
@@ -175,8 +168,8 @@ impl<'document> Lowering<'document> {
             groups,
             launch_rights: LaunchRights::Launcher,
             policies,
-            origins: self.origins,
+            origins,
         });
-        (job, self.notes)
+        (job, notes)
     }
 }
