@@ -20,9 +20,13 @@ use rustls::{
 use thiserror::Error;
 
 use crate::frame::{self, Frame, FrameError, Kind};
+use crate::sys;
 
 /// One read from the socket: four of the largest TLS records.
 const READ: usize = 64 << 10;
+
+/// How long a machine may be silent before it counts as gone.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Why a connection is of no more use.
 #[derive(Debug, Error)]
@@ -85,6 +89,11 @@ impl Channel {
     /// Whether something waits to be flushed.
     pub(crate) fn wants_write(&self) -> bool {
         self.tls.wants_write()
+    }
+
+    /// Whether the peer's machine is gone while something is on its way to it, when keep-alive does not ask.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        sys::is_unacknowledged(self.socket.as_fd(), SILENCE)
     }
 
     /// Takes the next whole frame that has arrived.

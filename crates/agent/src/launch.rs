@@ -142,7 +142,7 @@ impl Launch {
         if ready.any(tokens.stderr) {
             self.pass_output(Kind::Stderr);
         }
-        self.tell_ranks();
+        self.look_around();
         Ok(true)
     }
 
@@ -338,7 +338,8 @@ impl Launch {
         };
     }
 
-    fn tell_ranks(&mut self) {
+    /// Looks around from time to time: for ranks, and whether the launcher's machine is still there.
+    fn look_around(&mut self) {
         if !matches!(self.line, Line::Open(_)) || self.tree.outcome().is_some() {
             return;
         }
@@ -347,6 +348,9 @@ impl Launch {
         };
         if !std::mem::replace(&mut self.settled, true) {
             sys::release_code();
+        }
+        if matches!(&self.line, Line::Open(channel) if channel.is_unreachable()) {
+            return self.hung_up();
         }
         let events =
             appeared.into_iter().map(Event::Rank).chain(gone.into_iter().map(Event::RankGone));

@@ -34,12 +34,16 @@ pub(crate) fn signal_group(leader: Pid, signal: Signal) {
 }
 
 fn children(parent: Pid) -> Vec<Pid> {
-    match children_by_task(parent) {
-        Some(children) => children,
-        None if fs::exists("/proc/self").unwrap_or(false) => children_by_stat(parent),
-        None if parent == rustix::process::getpid() => children_by_asking(),
-        None => Vec::new(),
+    if shows_our_namespace("/proc/self") {
+        return children_by_task(parent).unwrap_or_else(|| children_by_stat(parent));
     }
+    if parent == rustix::process::getpid() { children_by_asking() } else { Vec::new() }
+}
+
+/// Whether `/proc` is there and counts processes as we do: one of another PID namespace would name strangers.
+fn shows_our_namespace(itself: &str) -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    fs::read_link(itself).is_ok_and(|name| name.as_os_str() == own.as_str())
 }
 
 /// The quick way, where the kernel was built with it.
@@ -68,7 +72,7 @@ fn children_by_stat(parent: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// Without `/proc` (an empty root folder) only the kernel's wait can tell which ids are our own children: ask about each.
+/// Without a `/proc` of ours (an empty root folder) only the kernel's wait can tell which ids are our own children: ask about each.
 fn children_by_asking() -> Vec<Pid> {
     let only_look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     (1..PROCESS_IDS)
@@ -94,13 +98,27 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
+    fn a_foreign_proc_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let foreign = folder.path().join("self");
+        std::os::unix::fs::symlink("1", &foreign).unwrap();
+        assert!(!shows_our_namespace(foreign.to_str().unwrap()));
+        assert!(!shows_our_namespace("/no/such/folder"));
+        assert!(shows_our_namespace("/proc/self"));
+    }
+
+    #[test]
     fn all_ways_find_a_child() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         let me = rustix::process::getpid();
         assert!(children_by_stat(me).contains(&pid));
         assert!(children_by_asking().contains(&pid));
-        assert!(children_by_task(me).is_none_or(|children| children.contains(&pid)));
+        // One read can miss a process while another test's child ends beside it.
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while children_by_task(me).is_some_and(|children| !children.contains(&pid)) {
+            assert!(std::time::Instant::now() < end, "it was never seen");
+        }
         drop(child.stdin.take());
         child.wait().unwrap();
     }

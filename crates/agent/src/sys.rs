@@ -8,9 +8,10 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
@@ -138,6 +139,27 @@ pub(crate) fn release_code() {
         // SAFETY: the range holds the program's own unchanged pages, which the kernel reads again from the file on their next use.
         unsafe { libc::madvise(code.cast(), length, libc::MADV_DONTNEED) };
     }
+}
+
+/// Whether the peer's machine has not acknowledged what we sent for this long, although the kernel keeps sending it. A peer that
+/// merely does not read is not meant: its kernel acknowledges.
+pub(crate) fn is_unacknowledged(socket: BorrowedFd<'_>, since: Duration) -> bool {
+    /// A lost packet or two are no sign of death.
+    const RETRANSMITS: u8 = 3;
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut length = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).unwrap_or_default();
+    // SAFETY: the kernel writes at most `length` bytes, and the structure is plain numbers for which zero is valid.
+    let info = unsafe {
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+        let into = info.as_mut_ptr().cast();
+        if libc::getsockopt(socket.as_raw_fd(), level, name, into, &raw mut length) != 0 {
+            return false;
+        }
+        info.assume_init()
+    };
+    info.tcpi_unacked > 0
+        && info.tcpi_retransmits >= RETRANSMITS
+        && u128::from(info.tcpi_last_ack_recv) >= since.as_millis()
 }
 
 /// The name of the network interface that holds this address.
