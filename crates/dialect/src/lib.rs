@@ -17,6 +17,8 @@ mod kept;
 mod kube_batch;
 mod kubeflow;
 mod kubernetes;
+mod launch_text;
+mod lost;
 mod notebook;
 mod object;
 mod openpai;

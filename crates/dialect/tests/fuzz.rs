@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unisono_dialect::{Options, Reading, read};
-use unisono_job::{Dialect, Note};
+use unisono_dialect::{Options, Reading, read, write};
+use unisono_job::{Dialect, Job, Note, Origins};
 
 /// Damaged files for each reader.
 const CASES: usize = 100_000;
@@ -58,6 +58,9 @@ fn damage_files_of(dialect: Dialect) {
         let readings = read(&bytes, &options);
         reached += usize::from(readings.iter().any(|it| it.dialect == Some(dialect)));
         check(&readings, &bytes);
+        if case % 16 == 0 {
+            readings.into_iter().filter_map(|it| it.job).for_each(check_writing);
+        }
         std::mem::forget(told);
     }
     assert!(
@@ -79,6 +82,19 @@ fn check(readings: &[Reading], bytes: &[u8]) {
         assert!(reading.notes.len() <= MOST_NOTES, "{} notes", reading.notes.len());
         for note in &reading.notes {
             check_note(note, bytes.len());
+        }
+    }
+}
+
+/// What a damaged file's job is written as can be read, and is the same job again when nothing was lost.
+fn check_writing(job: Job) {
+    for target in [Dialect::AzureCommand, Dialect::OpenPaiV2] {
+        let written = write(&job, target).expect("jobs can be written in it");
+        let again = read(written.text.as_bytes(), &Options::default()).remove(0);
+        let found = again.job.unwrap_or_else(|| panic!("{}\n{:#?}", written.text, again.notes));
+        if job.dialect == target && written.notes.is_empty() {
+            let placeless = |job: Job| Job { origins: Origins::default(), ..job };
+            assert_eq!(placeless(found), placeless(job.clone()), "{}", written.text);
         }
     }
 }

@@ -24,6 +24,17 @@ pub struct LaunchLine {
     pub oversubscribes: bool,
 }
 
+/// A launch line taken apart, by the numbers of its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchParts {
+    /// The word that names the launcher; variable assignments may stand before it.
+    pub launcher: usize,
+    /// The words of each option with its values.
+    pub options: Vec<std::ops::Range<usize>>,
+    /// The first word of the program that the ranks run.
+    pub program: usize,
+}
+
 /// Programs that start ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,6 +74,24 @@ impl LaunchLine {
             "horovodrun" => Some(Self::new(Launcher::Horovodrun, None).read(arguments)),
             _ => None,
         }
+    }
+
+    /// Takes one launch line apart. Wrappers are not looked through, and a line of several programs is not one.
+    pub fn parts(words: &[String]) -> Option<LaunchParts> {
+        let launcher = words.iter().position(|word| !is_assignment(word))?;
+        Self::from_words(words.get(launcher..)?).filter(|_| is_launcher(&words[launcher]))?;
+        let mut options = Vec::new();
+        let mut at = launcher + 1;
+        while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
+            let values = match word.split_once('=') {
+                Some(_) => 0,
+                None => value_count(word.trim_start_matches('-')),
+            };
+            options.push(at..at + 1 + values);
+            at += 1 + values;
+        }
+        let single = words.get(at..)?.iter().all(|word| word != ":");
+        (at < words.len() && single).then_some(LaunchParts { launcher, options, program: at })
     }
 
     const fn new(launcher: Launcher, flavour: Option<Flavour>) -> Self {
@@ -228,6 +257,12 @@ fn value_count(option: &str) -> usize {
     }
 }
 
+fn is_launcher(program: &str) -> bool {
+    let name = base_name(program);
+    name == "horovodrun"
+        || ["mpirun", "mpiexec", "orterun", "prterun"].iter().any(|it| name.starts_with(it))
+}
+
 fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -298,6 +333,20 @@ mod tests {
         let line = read("horovodrun -np 4 -H a:2,b:2 python x.py");
         assert_eq!((line.launcher, line.names_hosts), (Launcher::Horovodrun, true));
         assert_eq!(read("mpirun --map-by ppr:2:node ./a").per_host, Some(2));
+    }
+
+    #[test]
+    fn a_line_is_taken_apart_at_its_program() {
+        let words = |text: &str| crate::split_words(text).unwrap();
+        let line = words("A=1 mpirun -np 4 -mca btl ^openib --tag-output -x=B ./a -np 3");
+        let parts = LaunchLine::parts(&line).unwrap();
+        assert_eq!((parts.launcher, parts.program), (1, 9));
+        assert_eq!(parts.options, [2..4, 4..7, 7..8, 8..9]);
+        for text in
+            ["mpirun -n 2 ./a : -n 3 ./b", "exec mpirun ./a", "mpirun -np 2", "python a.py", ""]
+        {
+            assert_eq!(LaunchLine::parts(&words(text)), None, "{text}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use group::{
     CodeFolder, EndRule, EnvVar, Extras, Group, Image, PortRequest, Resources, Runs, Slots,
     SlotsFrom,
 };
-pub use launch_line::{LaunchLine, Launcher};
+pub use launch_line::{LaunchLine, LaunchParts, Launcher};
 pub use mpi::{Flavour, MpiChoice, MpiFrom};
 pub use name::{JobName, MAX_LABEL, NameError, is_dns_label, label_from, shortened};
 pub use note::{Code, Note, Severity};

@@ -8,8 +8,11 @@ use crate::shape::{Field, Kind, Shape};
 /// More hosts than any cluster has; a file must not be able to ask for an unbounded plan.
 pub(super) const MAX_HOSTS: u32 = 100_000;
 
+/// More processes than any host can run.
+pub(super) const MAX_PROCESSES: u32 = 10_000;
+
 pub(super) const HOSTS: Kind = Kind::Integer { min: 1, max: MAX_HOSTS as i64 };
-pub(super) const PROCESSES: Kind = Kind::Integer { min: 1, max: 10_000 };
+pub(super) const PROCESSES: Kind = Kind::Integer { min: 1, max: MAX_PROCESSES as i64 };
 const LIMITS: Kind = Kind::Map(&Kind::Quantity);
 pub(super) const ENVIRONMENT: Kind =
     Kind::Either(&[Kind::FilledText, Kind::Object(&INLINE_ENVIRONMENT)]);

@@ -9,7 +9,7 @@ use unisono_job::{
 };
 
 use super::codes::{HOST_COUNT, PROCESS_COUNT};
-use super::fields::MAX_HOSTS;
+use super::fields::{MAX_HOSTS, MAX_PROCESSES};
 use crate::codes;
 use crate::kept::Kept;
 use crate::notebook::Notebook;
@@ -57,6 +57,12 @@ impl Launched<'_> {
         let hosts = self.host_count(line.as_ref(), notebook)?;
         let (name, false) = (self.name.clone()?, notebook.has_faults()) else { return None };
         let slots = self.slots(hosts, line.as_ref(), notebook);
+        if slots.count > MAX_PROCESSES {
+            let message =
+                format!("{} processes on each host: the most is {MAX_PROCESSES}", slots.count);
+            notebook.tell(Note::new(&codes::OUT_OF_RANGE, message), self.command?);
+            return None;
+        }
         let flavour = line.and_then(|line| line.flavour);
         let from = if flavour.is_some() { MpiFrom::LaunchLine } else { MpiFrom::Unknown };
         let command = Command::bash(text);

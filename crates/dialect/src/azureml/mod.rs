@@ -13,6 +13,7 @@ mod launched;
 mod mpijob;
 mod placeholders;
 mod values;
+mod write;
 
 use unisono_job::{Dialect, Job, Note};
 
@@ -45,6 +46,5 @@ pub(crate) fn lower(
 
 /// The job as text of this dialect, with what it could not carry.
 pub(crate) fn write(job: &Job) -> Written {
-    let _ = job;
-    Written { text: String::new(), notes: Vec::new() }
+    write::write(job)
 }

@@ -10,6 +10,8 @@ mod role;
 mod slots;
 mod version1;
 mod version2;
+mod write;
+mod write_launch;
 
 use unisono_job::{Dialect, Job, Note};
 
@@ -41,6 +43,5 @@ pub(crate) fn lower(
 
 /// The job as text of this dialect, with what it could not carry.
 pub(crate) fn write(job: &Job) -> Written {
-    let _ = job;
-    Written { text: String::new(), notes: Vec::new() }
+    write::write(job)
 }

@@ -156,7 +156,7 @@ fn directories(
         [("dataDir", "PAI_DATA_DIR"), ("outputDir", "PAI_OUTPUT_DIR"), ("codeDir", "PAI_CODE_DIR")]
     {
         let Some(node) = root.at(&[key]) else { continue };
-        let Some(text) = node.text().filter(|text| !text.is_empty()) else { continue };
+        let Some(text) = node.text().filter(|text| !text.trim().is_empty()) else { continue };
         let path = directory(text, name);
         if path.contains("$PAI_USER_NAME") || path.contains("$PAI_USERNAME") {
             let message =
