@@ -4,6 +4,7 @@
 mod agent_transport;
 mod ends;
 mod endurance;
+mod proof;
 mod run;
 mod runs;
 
