@@ -31,6 +31,17 @@ pub(crate) enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// The job could not be run.
+    #[error("{message}")]
+    Run {
+        /// What was tried.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+        /// Why it failed.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     /// Our own output could not be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
@@ -42,10 +53,19 @@ impl Error {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// A job that could not be run, and why.
+    pub(crate) fn run(
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Run { message: message.into(), hint: None, source: Some(Box::new(source)) }
+    }
+
     /// The exit code that goes with it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
+            Self::Run { .. } => Exit::COULD_NOT_RUN,
             Self::Input(_)
             | Self::Settings(_)
             | Self::Usage { .. }
@@ -59,7 +79,7 @@ impl Error {
         match self {
             Self::Input(error) => error.hint(),
             Self::Settings(error) => error.hint(),
-            Self::Usage { hint, .. } => hint.clone(),
+            Self::Usage { hint, .. } | Self::Run { hint, .. } => hint.clone(),
             Self::Unwritable { .. } | Self::Output(_) => None,
         }
     }

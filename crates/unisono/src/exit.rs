@@ -19,15 +19,27 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything is fine; also when the reader of our output went away.
-    Fine = 0,
+    Fine,
     /// A job file has faults.
-    Faults = 1,
+    Faults,
     /// The command line, a setting or a file name is wrong.
-    Usage = 2,
+    Usage,
+    /// A job was run, or could not be: its code.
+    Job(u8),
+}
+
+impl Exit {
+    /// Unisono could not run the job.
+    pub(crate) const COULD_NOT_RUN: Self = Self::Job(125);
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Faults => 1,
+            Exit::Usage => 2,
+            Exit::Job(code) => code,
+        })
     }
 }

@@ -12,34 +12,64 @@ mod job_file;
 mod report;
 mod settings;
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use unisono_local::{RunDirectory, RunRecord};
 
 use crate::args::Arguments;
+use crate::error::Error;
 use crate::report::Console;
 use crate::settings::{Settings, World};
 
 /// What every command works with.
 struct Context {
     settings: Settings,
+    world: World,
     console: Console,
 }
 
-/// Answers by the name it is called by: as the agent, or as itself.
-pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words: Vec<OsString> = words.into_iter().collect();
-    let called = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
-    match called {
-        Some("unisono-agent" | "unisono-rsh" | "rsh" | "ssh") => unisono_agent::main(&words),
-        Some(_) | None => run_as_unisono(words),
+impl Context {
+    /// Where the runs of this machine are kept.
+    fn runs_folder(&self) -> Result<PathBuf, Error> {
+        let missing = || Error::usage("no home folder is known", "set HOME or XDG_STATE_HOME");
+        self.world.runs_folder().ok_or_else(missing)
+    }
+
+    /// The run of that id or beginning of one, else the newest of a job of that name; the newest of all without a name.
+    fn find_run(&self, name: Option<&str>) -> Result<(RunDirectory, RunRecord), Error> {
+        let mut runs = RunDirectory::all(&self.runs_folder()?)?;
+        let fits = |record: &RunRecord| {
+            name.is_none_or(|name| record.id.starts_with(name) || record.job == name)
+        };
+        match runs.iter().rposition(|(_, record)| fits(record)) {
+            Some(at) => Ok(runs.swap_remove(at)),
+            None => Err(Error::usage(
+                "there is no such run",
+                "`unisono list` shows the runs of this machine",
+            )),
+        }
+    }
+}
+
+/// Does the work of another program when called as one: the agent, `ssh`, `mpirun`, or a part of a local host.
+///
+/// Comes first of all, while the process has one thread.
+pub fn answer_as_another(arguments: &[OsString]) -> Option<ExitCode> {
+    let code = |code: i32| ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX));
+    let name = Path::new(arguments.first()?).file_name()?.to_str()?;
+    match name {
+        "unisono-agent" | "unisono-rsh" | "rsh" | "ssh" => Some(unisono_agent::main(arguments)),
+        _ => unisono_local::shim::take_over(arguments)
+            .or_else(|| unisono_local::host::take_over(arguments.iter()))
+            .map(code),
     }
 }
 
 /// Parses, runs, and says how it ended.
-fn run_as_unisono(words: Vec<OsString>) -> ExitCode {
+pub fn run(words: Vec<OsString>) -> ExitCode {
     let arguments = match parse(words) {
         Ok(arguments) => arguments,
         Err(error) => return report::usage(&error).into(),
@@ -54,7 +84,7 @@ fn run_as_unisono(words: Vec<OsString>) -> ExitCode {
         }
     };
     let console = Console::new(settings.color.value);
-    let mut context = Context { settings, console };
+    let mut context = Context { settings, world, console };
     context.console.warn(&warnings);
     match commands::run(&arguments.command, &mut context) {
         Ok(exit) => exit.into(),

@@ -7,10 +7,17 @@ mod convert;
 mod dialect_name;
 mod explain;
 mod init;
+mod list;
+mod logs;
 mod man;
 mod plan;
+mod run;
+mod status;
+mod stop;
 
 use clap::Subcommand;
+
+pub(crate) use run::RunOutput;
 
 use crate::Context;
 use crate::error::Error;
@@ -29,6 +36,11 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    List(list::ListArgs),
+    Logs(logs::LogsArgs),
+    Run(run::RunArgs),
+    Status(status::StatusArgs),
+    Stop(stop::StopArgs),
 }
 
 /// Does it.
@@ -42,5 +54,10 @@ pub(crate) fn run(command: &Command, context: &mut Context) -> Result<Exit, Erro
         Command::Config(args) => config::run(args, context),
         Command::Completions(args) => completions::run(args, context),
         Command::Man(args) => man::run(args, context),
+        Command::List(args) => list::run(args, context),
+        Command::Logs(args) => logs::run(args, context),
+        Command::Run(args) => run::run(args, context),
+        Command::Status(args) => status::run(args, context),
+        Command::Stop(args) => stop::run(args, context),
     }
 }

@@ -74,7 +74,8 @@ enum Engine {
 }
 
 impl OverrideArgs {
-    fn overrides(&self) -> Overrides {
+    /// What the caller wants changed.
+    pub(super) fn overrides(&self) -> Overrides {
         let Self { np, hosts, slots, skip_sleep } = self;
         Overrides { ranks: *np, hosts: *hosts, slots: *slots, skip_sleep: *skip_sleep }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
-use unisono_job::Note;
+use unisono_job::{Note, Severity};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -42,6 +42,22 @@ impl Console {
         self.data(&text)
     }
 
+    /// Prints one JSON line.
+    pub(crate) fn json_line(&mut self, document: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string(document).map_err(io::Error::from)?;
+        text.push('\n');
+        self.data(&text)
+    }
+
+    /// Passes a program's bytes on, to the stream that it wrote them to.
+    pub(crate) fn bytes(&mut self, bytes: &[u8], is_error: bool) -> io::Result<()> {
+        if is_error {
+            return self.err.write_all(bytes);
+        }
+        self.out.write_all(bytes)?;
+        self.out.flush()
+    }
+
     /// Talks. Nobody listening is no reason to stop the work.
     pub(crate) fn talk(&mut self, text: &str) {
         let _nobody_listens = self.err.write_all(text.as_bytes());
@@ -63,6 +79,14 @@ impl Console {
     pub(crate) fn refuse(&mut self, message: &str) {
         let text = headline(Level::ERROR, message, None);
         self.talk(&text);
+    }
+
+    /// Talks about a plan; notes that say that all is well are left out.
+    pub(crate) fn plan_notes(&mut self, notes: &[Note]) {
+        for note in notes.iter().filter(|note| note.severity() > Severity::Note) {
+            let text = headline(Level::WARNING, &note.message, note.hint.as_deref());
+            self.talk(&text);
+        }
     }
 
     /// Warns about settings.

@@ -6,12 +6,16 @@ mod console;
 mod note;
 mod plan;
 mod prose;
+mod run;
+mod runs;
 mod table;
 
 pub(crate) use check::CheckReport;
 pub(crate) use console::{Console, usage};
 pub(crate) use plan::PlanReport;
 pub(crate) use prose::wrapped;
+pub(crate) use run::RunReport;
+pub(crate) use runs::RunView;
 pub(crate) use table::{Align, Table, aligned, counted};
 
 use clap::ValueEnum;

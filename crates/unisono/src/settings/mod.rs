@@ -55,6 +55,15 @@ impl World {
         value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
+    /// Where runs are kept, by the XDG rules.
+    pub(crate) fn runs_folder(&self) -> Option<PathBuf> {
+        let base = match self.variable("XDG_STATE_HOME").map(PathBuf::from) {
+            Some(folder) if folder.is_absolute() => folder,
+            Some(_) | None => PathBuf::from(self.variable("HOME")?).join(".local/state"),
+        };
+        Some(base.join("unisono/runs"))
+    }
+
     /// The user's own settings file, by the XDG rules.
     pub(crate) fn user_file(&self) -> Option<PathBuf> {
         let base = match self.variable("XDG_CONFIG_HOME").map(PathBuf::from) {

@@ -1,0 +1,448 @@
+//! The engine: starts, lets go, watches and ends the hosts of one job on this machine. It decides nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::{Future, ready};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::mpsc::SyncSender;
+use std::thread;
+
+use rustix::process::{Pid, Signal};
+use unisono_agent::keys::{JobKeys, KeyError};
+use unisono_agent::table::{DEFAULT_PORT, Host as TableHost, HostTable, TableError};
+use unisono_engine::{Engine, Recorded};
+use unisono_plan::bind::Addresses;
+use unisono_plan::hostfile::aliases;
+use unisono_plan::{
+    Cause, Ended, Host, Incarnation, Member, Observed, Plan, Seen, SeenState, Status, Time, Want,
+    Wanted,
+};
+
+use crate::furnish::{self, Machine};
+use crate::host;
+use crate::output::{Written, pump};
+use crate::run_directory::RunDirectory;
+
+/// How many of its last lines a host is remembered by.
+const LAST_LINES: usize = 10;
+
+/// What the agent writes first, once it can be reached.
+const LISTENING: &[u8] = b"unisono-agent: listening on";
+
+/// What a line of a host means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It is for the user.
+    Output,
+    /// The host can be reached from now on; the line is not for the user.
+    HostIsUp,
+}
+
+/// What happens outside the loop that drives the engine.
+#[derive(Debug)]
+pub enum Happening {
+    /// A host wrote something.
+    Wrote(Written),
+    /// A host ended: its keeper's exit code, and when.
+    HostEnded(Incarnation, i32, Time),
+    /// The user wants the job to stop.
+    Interrupted,
+}
+
+/// The hosts of one job.
+#[derive(Debug)]
+pub struct LocalEngine {
+    machine: Machine,
+    run: RunDirectory,
+    addresses: Addresses,
+    keys: JobKeys,
+    hosts: BTreeMap<Incarnation, Hosted>,
+    happenings: SyncSender<Happening>,
+    clock: fn() -> Time,
+    /// Whether the user wants the job to stop.
+    pub stop_requested: bool,
+}
+
+/// One host that was started.
+#[derive(Debug)]
+struct Hosted {
+    keeper: Pid,
+    address: SocketAddr,
+    has_command: bool,
+    up: bool,
+    released: Option<Time>,
+    asked_to_stop: bool,
+    ended: Option<Ended>,
+    last_lines: VecDeque<String>,
+    /// Keeps the host's description readable for as long as its keeper may read it.
+    _spec: OwnedFd,
+}
+
+/// Why the engine could not do what was wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A host could not be started.
+    #[error("start host {0}")]
+    Start(String, #[source] io::Error),
+    /// The host table could not be made.
+    #[error("make the host table")]
+    Table(#[from] TableError),
+    /// Keys could not be made.
+    #[error("make the job's keys")]
+    Keys(#[from] KeyError),
+    /// A file of the run could not be written.
+    #[error("write {0}")]
+    Write(PathBuf, #[source] io::Error),
+}
+
+impl LocalEngine {
+    /// An engine without hosts.
+    ///
+    /// # Errors
+    ///
+    /// When keys cannot be made.
+    pub fn new(
+        plan: &Plan,
+        machine: Machine,
+        run: RunDirectory,
+        addresses: Addresses,
+        happenings: SyncSender<Happening>,
+        clock: fn() -> Time,
+    ) -> Result<Self, EngineError> {
+        let launchers = plan.hosts.iter().filter(|host| plan.may_launch(host.member));
+        let keys = JobKeys::mint(
+            launchers.map(|host| host.name.as_str()),
+            plan.hosts.iter().map(|host| host.name.as_str()),
+        )?;
+        let hosts = BTreeMap::new();
+        Ok(Self { machine, run, addresses, keys, hosts, happenings, clock, stop_requested: false })
+    }
+
+    fn look(&self) -> Observed {
+        let seen = self.hosts.iter().map(|(incarnation, hosted)| Seen {
+            incarnation: *incarnation,
+            state: hosted.state(),
+            address: Some(hosted.address.ip()),
+        });
+        Observed {
+            seen: seen.collect(),
+            stop_requested: self.stop_requested,
+            ..Observed::default()
+        }
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        (self.clock)()
+    }
+
+    fn make_so(&mut self, plan: &Plan, want: &Want) -> Result<(), EngineError> {
+        for incarnation in &want.remove {
+            self.kill(*incarnation);
+            self.hosts.remove(incarnation);
+        }
+        for (member, wanted) in &want.members {
+            let current = self.current(*member);
+            match wanted {
+                Wanted::Absent => current.into_iter().for_each(|it| self.kill(it)),
+                Wanted::Held if current.is_none() => {
+                    self.start(plan, Incarnation { member: *member, epoch: want.epoch })?;
+                }
+                Wanted::Held => {}
+                // Lets go of what is there, and starts nothing: a late look must not launch twice.
+                Wanted::Running => {
+                    if let Some(incarnation) = current {
+                        self.release(plan, incarnation, want.attempt)?;
+                    }
+                }
+                Wanted::Stopping { until } => {
+                    current.into_iter().for_each(|incarnation| self.stop(incarnation, *until));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers that a host ended. Its output was read to its end before.
+    pub fn note_end(&mut self, incarnation: Incarnation, code: i32, at: Time) {
+        if let Some(hosted) = self.hosts.get_mut(&incarnation) {
+            let could_not_start = code == host::COULD_NOT_START && hosted.released.is_none();
+            hosted.ended = Some(Ended {
+                started: hosted.released,
+                at,
+                code,
+                cause: if could_not_start { Cause::CannotStart } else { Cause::Exited },
+                rank: None,
+                last_lines: hosted.last_lines.iter().cloned().collect(),
+            });
+        }
+    }
+
+    /// Takes note of what a host wrote, and says what to make of it.
+    pub fn note_line(&mut self, written: &Written) -> Heard {
+        let Some(hosted) = self.hosts.get_mut(&written.incarnation) else {
+            return Heard::Output;
+        };
+        if !hosted.up && written.is_error && written.bytes.starts_with(LISTENING) {
+            hosted.up = true;
+            return Heard::HostIsUp;
+        }
+        if hosted.last_lines.len() == LAST_LINES {
+            hosted.last_lines.pop_front();
+        }
+        let line = String::from_utf8_lossy(&written.bytes);
+        hosted.last_lines.push_back(line.trim_end().to_owned());
+        Heard::Output
+    }
+
+    /// Whether nothing of the job is left.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.values().all(|hosted| hosted.ended.is_some())
+    }
+
+    /// Ends everything at once.
+    pub fn kill_all(&mut self) {
+        for hosted in self.hosts.values().filter(|hosted| hosted.ended.is_none()) {
+            hosted.kill();
+        }
+    }
+
+    /// The youngest incarnation of a member.
+    fn current(&self, member: Member) -> Option<Incarnation> {
+        let of_member = Incarnation { member, epoch: 0 }..=Incarnation { member, epoch: u32::MAX };
+        self.hosts.range(of_member).next_back().map(|(incarnation, _)| *incarnation)
+    }
+
+    fn start(&mut self, plan: &Plan, incarnation: Incarnation) -> Result<(), EngineError> {
+        let Some(host) = plan.host(incarnation.member) else {
+            return Ok(());
+        };
+        let failed = |error| EngineError::Start(host.name.clone(), error);
+        let hosted = self.spawn(plan, host, incarnation).map_err(failed)?;
+        self.hosts.insert(incarnation, hosted);
+        Ok(())
+    }
+
+    fn spawn(&self, plan: &Plan, host: &Host, incarnation: Incarnation) -> io::Result<Hosted> {
+        let address = SocketAddr::new(self.address_of(host), DEFAULT_PORT);
+        let folder = self.host_folder(host);
+        std::fs::create_dir_all(&folder)?;
+        let furnished = furnish::host(
+            plan,
+            host,
+            incarnation,
+            &self.machine,
+            &self.keys,
+            &self.addresses,
+            address,
+            &folder,
+        );
+        let spec = in_memory(&serde_json::to_vec(&furnished.spec)?)?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), spec.as_raw_fd());
+        let mut keeper = host::command(&self.machine.program, path.as_ref())
+            // Ctrl-C in the terminal is for us; what becomes of the hosts is decided, not shared out.
+            .process_group(0)
+            .stdin(if host.runs.launches() { self.machine.stdin() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let tags = furnished.tags;
+        let pumps = [
+            keeper
+                .stdout
+                .take()
+                .map(|it| pump(it, incarnation, false, tags, self.happenings.clone())),
+            keeper
+                .stderr
+                .take()
+                .map(|it| pump(it, incarnation, true, tags, self.happenings.clone())),
+        ];
+        let id = Pid::from_child(&keeper);
+        let (happenings, clock) = (self.happenings.clone(), self.clock);
+        thread::spawn(move || {
+            let status = keeper.wait();
+            for pump in pumps.into_iter().flatten() {
+                // A pump that panicked has told so itself; the end is still the end.
+                let _joined = pump.join();
+            }
+            let code = status.map_or(host::COULD_NOT_START, |status| {
+                status
+                    .code()
+                    .or_else(|| status.signal().map(|it| 128 + it))
+                    .unwrap_or(host::COULD_NOT_START)
+            });
+            // Nobody listens any more: the run is over.
+            let _told = happenings.send(Happening::HostEnded(incarnation, code, clock()));
+        });
+        Ok(Hosted {
+            keeper: id,
+            address,
+            has_command: furnished.has_command,
+            up: false,
+            released: None,
+            asked_to_stop: false,
+            ended: None,
+            last_lines: VecDeque::new(),
+            _spec: spec,
+        })
+    }
+
+    /// Lets a held command go: its host table is what it waits for.
+    fn release(
+        &mut self,
+        plan: &Plan,
+        incarnation: Incarnation,
+        attempt: u32,
+    ) -> Result<(), EngineError> {
+        let now = (self.clock)();
+        let Some(host) = plan.host(incarnation.member) else {
+            return Ok(());
+        };
+        let path = self.host_folder(host).join("table");
+        let wanted = self
+            .hosts
+            .get(&incarnation)
+            .is_some_and(|hosted| hosted.has_command && hosted.released.is_none());
+        if !wanted {
+            return Ok(());
+        }
+        if plan.may_launch(host.member) {
+            let table = self.table(plan, attempt, incarnation.epoch)?;
+            let next = path.with_extension("next");
+            std::fs::write(&next, table.to_string())
+                .and_then(|()| std::fs::rename(&next, &path))
+                .map_err(|error| EngineError::Write(path, error))?;
+        }
+        if let Some(hosted) = self.hosts.get_mut(&incarnation) {
+            hosted.released = Some(now);
+        }
+        Ok(())
+    }
+
+    fn table(&self, plan: &Plan, attempt: u32, epoch: u32) -> Result<HostTable, EngineError> {
+        let hosts = plan
+            .hosts
+            .iter()
+            .filter_map(|host| {
+                Some(TableHost {
+                    name: host.name.clone(),
+                    address: self.address_of(host),
+                    slots: host.slots,
+                    key: self.keys.hosts.get(&host.name)?.public(),
+                    port: None,
+                    aliases: aliases(plan, host)
+                        .into_iter()
+                        .filter(|name| *name != host.name)
+                        .collect(),
+                })
+            })
+            .collect();
+        Ok(HostTable::new(self.run.path().display().to_string(), attempt, epoch, hosts)?)
+    }
+
+    fn address_of(&self, host: &Host) -> std::net::IpAddr {
+        self.addresses.get(&host.member).copied().unwrap_or(std::net::Ipv4Addr::LOCALHOST.into())
+    }
+
+    fn host_folder(&self, host: &Host) -> PathBuf {
+        self.run.path().join("hosts").join(&host.name)
+    }
+
+    /// Asks a host to stop; kills it when its time is over.
+    fn stop(&mut self, incarnation: Incarnation, until: Time) {
+        let now = (self.clock)();
+        let Some(hosted) = self.hosts.get_mut(&incarnation).filter(|hosted| hosted.ended.is_none())
+        else {
+            return;
+        };
+        if now >= until {
+            hosted.kill();
+        } else if !hosted.asked_to_stop {
+            hosted.asked_to_stop = true;
+            hosted.terminate();
+        }
+    }
+
+    fn kill(&self, incarnation: Incarnation) {
+        if let Some(hosted) = self.hosts.get(&incarnation).filter(|hosted| hosted.ended.is_none()) {
+            hosted.kill();
+        }
+    }
+}
+
+/// Everything here blocks only for moments, so each act is done when its future is made.
+impl Engine for LocalEngine {
+    type Error = EngineError;
+
+    fn observe(
+        &mut self,
+        _plan: &Plan,
+    ) -> impl Future<Output = Result<Observed, EngineError>> + Send {
+        ready(Ok(self.look()))
+    }
+
+    fn record(
+        &mut self,
+        _plan: &Plan,
+        status: &Status,
+    ) -> impl Future<Output = Result<Recorded, EngineError>> + Send {
+        let written = self.run.replace("status.json", status).map(|()| Recorded::Written);
+        ready(
+            written.map_err(|error| EngineError::Write(self.run.path().join("status.json"), error)),
+        )
+    }
+
+    fn apply(
+        &mut self,
+        plan: &Plan,
+        want: &Want,
+    ) -> impl Future<Output = Result<(), EngineError>> + Send {
+        ready(self.make_so(plan, want))
+    }
+}
+
+impl Hosted {
+    fn state(&self) -> SeenState {
+        match (&self.ended, self.released) {
+            (Some(ended), _) => SeenState::Ended(ended.clone()),
+            (None, Some(since)) if self.has_command => SeenState::Running { since },
+            (None, _) if self.up => SeenState::Up,
+            (None, _) => SeenState::Coming("its host is being set up".to_owned()),
+        }
+    }
+
+    /// Ends the host with everything in it: process 1 goes with its keeper.
+    fn kill(&self) {
+        // It may have ended this moment, which is just as well.
+        let _sent = rustix::process::kill_process(self.keeper, Signal::KILL);
+    }
+
+    /// Asks process 1, the keeper's only child, to end; where it cannot be found, the host is not up yet and is killed.
+    fn terminate(&self) {
+        let keeper = self.keeper.as_raw_nonzero();
+        let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children"));
+        let init = children
+            .ok()
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .and_then(Pid::from_raw);
+        match init {
+            Some(init) => {
+                let _sent = rustix::process::kill_process(init, Signal::TERM);
+            }
+            None => self.kill(),
+        }
+    }
+}
+
+/// A file that exists only in memory and only while somebody holds it.
+fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    use std::io::Write as _;
+    let file = rustix::fs::memfd_create("unisono-host", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes)?;
+    Ok(file.into())
+}

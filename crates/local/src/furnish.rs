@@ -1,0 +1,214 @@
+//! From a plan's host to the description of a real one: environment, files, keys, programs and the command. Pure.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use unisono_agent::keys::JobKeys;
+use unisono_plan::bind::{Addresses, CalledBy, bind};
+use unisono_plan::hostfile::aliases;
+use unisono_plan::{Argv, Host, HostRuns, Incarnation, Plan, env};
+
+use crate::host::{HostFile, HostSpec, Isolation};
+use crate::shim;
+use crate::tagged::{TagEnd, tag_end};
+
+/// Where Unisono's own files are inside a host; [`unisono_plan::Facts`] says the same.
+const HOME: &str = "/opt/unisono";
+
+/// Size of `/dev/shm` when the file does not state it; OpenPAI's and Docker's default.
+const SHM_MIB: u64 = 64;
+
+/// What is the same for all hosts of a run.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// This program: keeper, process 1, agent and stand-in for ssh.
+    pub program: PathBuf,
+    /// How far hosts are kept apart.
+    pub isolation: Isolation,
+    /// The environment that commands begin with: the user's own.
+    pub environment: Vec<(String, String)>,
+    /// Folders that stay visible under `/tmp`.
+    pub in_use: Vec<PathBuf>,
+    /// An empty directory on which roots are built.
+    pub stage: PathBuf,
+    /// Where commands run when the file does not say.
+    pub working_dir: PathBuf,
+    /// The MPI that was found.
+    pub mpi: Option<crate::mpi::Mpi>,
+    /// Whether lines are wanted with the rank that wrote them.
+    pub tag_ranks: bool,
+    /// Whether the launch line reads our standard input.
+    pub passes_stdin: bool,
+}
+
+impl Machine {
+    /// What a launch line reads.
+    pub(crate) fn stdin(&self) -> Stdio {
+        if self.passes_stdin { Stdio::inherit() } else { Stdio::null() }
+    }
+}
+
+/// A description, and what the engine must know about it.
+pub(crate) struct Furnished {
+    pub(crate) spec: HostSpec,
+    pub(crate) has_command: bool,
+    pub(crate) tags: Option<TagEnd>,
+}
+
+/// Describes a host.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the one place where everything about a host comes together"
+)]
+pub(crate) fn host(
+    plan: &Plan,
+    host: &Host,
+    incarnation: Incarnation,
+    machine: &Machine,
+    keys: &JobKeys,
+    addresses: &Addresses,
+    address: SocketAddr,
+    folder: &Path,
+) -> Furnished {
+    let command = command(plan, host, incarnation, address);
+    let launches = plan.may_launch(host.member);
+    let bin = |name: &str| PathBuf::from(format!("{HOME}/bin/{name}"));
+    let names = ["ssh", "rsh", "unisono-rsh"].into_iter().chain(shim::NAMES);
+    let spec = HostSpec {
+        name: host.name.clone(),
+        isolation: machine.isolation,
+        stage: machine.stage.clone(),
+        etc_hosts: etc_hosts(plan, addresses),
+        files: files(plan, host, keys, addresses),
+        programs: vec![(machine.program.clone(), bin("unisono-agent"))],
+        folders: vec![(folder.to_owned(), PathBuf::from(format!("{HOME}/job")))],
+        links: names.map(|name| (bin(name), PathBuf::from("unisono-agent"))).collect(),
+        visible_in_tmp: machine.in_use.clone(),
+        shm_mib: plan.group_of(host).shm_mib.unwrap_or(SHM_MIB),
+        working_dir: plan
+            .program_of(host)
+            .working_dir
+            .as_ref()
+            .map_or_else(|| machine.working_dir.clone(), PathBuf::from),
+        environment: environment(plan, host, machine, addresses, launches),
+        argv: command.argv,
+    };
+    let mpi = machine.mpi.as_ref().filter(|_| machine.tag_ranks && launches);
+    let tags = mpi.map(|mpi| tag_end(&mpi.version));
+    Furnished { spec, has_command: command.has_command, tags }
+}
+
+struct HostCommand {
+    argv: Vec<String>,
+    has_command: bool,
+}
+
+/// The agent as process 1; behind it, where the host has a command, the barrier, and behind that the command.
+fn command(plan: &Plan, host: &Host, incarnation: Incarnation, address: SocketAddr) -> HostCommand {
+    let agent = format!("{HOME}/bin/unisono-agent");
+    let mut argv = vec![agent.clone(), "serve".into(), "--listen".into(), address.to_string()];
+    let words = match &plan.program_of(host).argv {
+        Argv::Words(words) if host.runs != HostRuns::Ranks => words.clone(),
+        Argv::Words(_) | Argv::ImageEntry(_) | Argv::Nothing => {
+            return HostCommand { argv, has_command: false };
+        }
+    };
+    argv.push("--".into());
+    if plan.may_launch(host.member) {
+        argv.extend([agent, "ready".into(), "--epoch".into(), incarnation.epoch.to_string()]);
+        argv.extend(["--by", "name", "--name", &host.name, "--"].map(str::to_owned));
+    }
+    argv.extend(words);
+    HostCommand { argv, has_command: true }
+}
+
+fn etc_hosts(plan: &Plan, addresses: &Addresses) -> String {
+    let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
+    for host in &plan.hosts {
+        if let Some(address) = addresses.get(&host.member) {
+            text.extend([
+                address.to_string(),
+                " ".to_owned(),
+                aliases(plan, host).join(" "),
+                "\n".to_owned(),
+            ]);
+        }
+    }
+    text
+}
+
+fn files(plan: &Plan, host: &Host, keys: &JobKeys, addresses: &Addresses) -> Vec<HostFile> {
+    let mut files = Vec::new();
+    // Every host has an address before any is described, so binding cannot fail here.
+    if let Ok(bound) = bind(plan, addresses, CalledBy::Name) {
+        for planned in &plan.program_of(host).files {
+            if let Some(file) = bound.files.get(&planned.path) {
+                files.push(HostFile {
+                    path: planned.path.clone().into(),
+                    mode: file.mode,
+                    text: file.text.clone(),
+                });
+            }
+        }
+    }
+    let secret = |name: &str, text: String| HostFile {
+        path: format!("{HOME}/agent/{name}").into(),
+        mode: 0o400,
+        text,
+    };
+    if let Some(key) = keys.hosts.get(&host.name) {
+        files.push(secret("host.key", key.to_text().as_str().to_owned()));
+    }
+    if let Some(key) = keys.launchers.get(&host.name) {
+        files.push(secret("launcher.key", key.to_text().as_str().to_owned()));
+    }
+    if let Ok(launchers) = keys.launcher_list() {
+        files.push(secret("launchers", launchers.to_string()));
+    }
+    files
+}
+
+/// The user's own environment, then what the file sets, then what Unisono adds; later ones win.
+fn environment(
+    plan: &Plan,
+    host: &Host,
+    machine: &Machine,
+    addresses: &Addresses,
+    launches: bool,
+) -> Vec<(String, String)> {
+    let program = plan.program_of(host);
+    let mut variables: std::collections::BTreeMap<String, String> =
+        machine.environment.iter().cloned().collect();
+    let (of_host, with_addresses) =
+        (env::of_host(plan, host), env::with_addresses(plan, host, addresses));
+    let planned = [&program.user_env, &program.added_env, &of_host, &with_addresses];
+    variables.extend(planned.into_iter().flatten().map(|it| (it.name.clone(), it.value.clone())));
+    let path =
+        variables.remove("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let mpi_bin = machine
+        .mpi
+        .as_ref()
+        .and_then(|mpi| mpi.added_bin())
+        .map(|bin| format!("{bin}:"))
+        .unwrap_or_default();
+    let own = [
+        ("PATH", format!("{HOME}/bin:{mpi_bin}{path}")),
+        ("HOSTNAME", host.name.clone()),
+        ("UNISONO_AGENT_HOST_KEY", format!("{HOME}/agent/host.key")),
+        ("UNISONO_AGENT_LAUNCHERS", format!("{HOME}/agent/launchers")),
+    ];
+    variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    if launches {
+        let own = [
+            ("UNISONO_AGENT_LAUNCHER_KEY", format!("{HOME}/agent/launcher.key")),
+            ("UNISONO_AGENT_TABLE", format!("{HOME}/job/table")),
+            ("UNISONO_AGENT_PROOF", format!("{HOME}/job/proof")),
+        ];
+        variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        if let Some(mpi) = machine.mpi.as_ref().filter(|_| machine.tag_ranks) {
+            variables.extend([(shim::VARIABLE.to_owned(), mpi.tag_request())]);
+        }
+    }
+    variables.into_iter().collect()
+}

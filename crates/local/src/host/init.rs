@@ -1,0 +1,33 @@
+//! Process 1 of a host: makes its root directory and becomes its command.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::{HostSpec, SetUpError, io_step, root, step};
+
+/// Becomes the host that a file describes; returns only when it cannot.
+pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
+    step(set_parent_process_death_signal(Some(Signal::KILL)), "tie process 1 to its keeper")?;
+    // The keeper may have gone before it was tied to; the machine's /proc, still mounted here, tells.
+    let keeper = std::env::var("UNISONO_KEEPER").unwrap_or_default();
+    io_step(std::fs::metadata(format!("/proc/{keeper}/stat")), "find the keeper alive")?;
+    let spec = HostSpec::read(spec_path)?;
+    root::enter(&spec)?;
+    // What only the set-up needed must not reach the command.
+    step(rustix::thread::clear_ambient_capability_set(), "give up the right to mount")?;
+    let (program, arguments) = spec
+        .argv
+        .split_first()
+        .map_or(("", [].as_slice()), |(program, rest)| (program.as_str(), rest));
+    let variables = spec.environment.iter().map(|(name, value)| (name, value));
+    let error = Command::new(program)
+        .args(arguments)
+        .current_dir(&spec.working_dir)
+        .env_clear()
+        .envs(variables)
+        .exec();
+    Err(SetUpError::Io(format!("run {program} in {}", spec.working_dir.display()), error))
+}

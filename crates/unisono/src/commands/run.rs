@@ -1,0 +1,261 @@
+//! `unisono run`: a job file or a command enters, the job's output and its exit code leave.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use clap::{Args, ValueEnum};
+use unisono_agent::table::DEFAULT_PORT;
+use unisono_engine::{Clock as _, SystemClock, mint};
+use unisono_job::Job;
+use unisono_local::host::Isolation;
+use unisono_local::{
+    Happening, LocalEngine, Machine, RunDirectory, RunRecord, Told, drive, give_addresses, mpi,
+};
+use unisono_plan::{EngineKind, Plan, Status, Time, lay_out};
+
+use super::plan::OverrideArgs;
+use crate::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::job_file::{self, FIRST_GENERATION};
+use crate::report::RunReport;
+
+mod bare;
+
+/// Run a job on this machine, with a real mpirun and one isolated host per worker.
+///
+/// Hosts have the names, files and variables that the file's own system promises. The job's exit code is passed through.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The job file; `-` is standard input. Not needed when a command follows `--`.
+    #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
+    file: Option<PathBuf>,
+    /// The job to run, when the file holds several.
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    #[command(flatten)]
+    overrides: OverrideArgs,
+    /// The MPI to use: the folder that holds its `bin`.
+    #[arg(long, value_name = "DIR")]
+    mpi: Option<PathBuf>,
+    /// A variable for every host.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = bare::variable)]
+    env: Vec<(String, String)>,
+    /// Stop the job after this many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Fail when ranks did not run where they were planned.
+    #[arg(long)]
+    strict: bool,
+    /// The program's bare bytes, without rank and host.
+    #[arg(long)]
+    raw: bool,
+    /// How to print the run.
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORM")]
+    output: RunOutput,
+    /// A launch line, run without any file.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// The forms a run can be printed in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunOutput {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, for every event and every line of output.
+    Jsonl,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  unisono run job.yaml
+  unisono run job.yaml --hosts 2 --slots 1        a large job, shrunk to this machine
+  unisono run --hosts 3 --slots 2 -- mpirun ./a   no file at all
+
+Exit codes: the job's own; 124 its deadline passed, 125 Unisono could not run it, 128+n it ended by signal n.";
+
+/// Lines that may wait for the terminal before their writers do.
+const WAITING_LINES: usize = 1024;
+
+pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> {
+    let Some((job, folder)) = job(args, context)? else {
+        return Ok(Exit::COULD_NOT_RUN);
+    };
+    let facts = job_file::facts(&context.settings, EngineKind::Local, args.overrides.overrides());
+    let plan = lay_out(&job, &facts, FIRST_GENERATION);
+    context.console.plan_notes(&plan.notes);
+    let machine = machine(args, context, &plan, folder)?;
+    carry_out(args, context, &plan, machine)
+}
+
+/// The job to run, and the folder its paths are relative to; none when the file has faults, which are told.
+fn job(args: &RunArgs, context: &mut Context) -> Result<Option<(Job, PathBuf)>, Error> {
+    let here = context.world.folder.clone();
+    let Some(path) = &args.file else {
+        let overrides = args.overrides.overrides();
+        let job = bare::job(&args.command, overrides.hosts, overrides.slots);
+        return Ok(Some((bare::with(job, args), here)));
+    };
+    let mut file = job_file::read(path, &context.settings)?;
+    if let Some(name) = &args.job {
+        file.choose(name)?;
+    }
+    context.console.notes(&file, file.notes());
+    if file.has_faults() {
+        return Ok(None);
+    }
+    let jobs: Vec<&Job> = file.jobs().collect();
+    let [job] = jobs.as_slice() else {
+        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        let message = format!("the file holds {} jobs", jobs.len());
+        return Err(Error::usage(message, format!("choose one with --job: {}", names.join(", "))));
+    };
+    let folder = path
+        .parent()
+        .filter(|_| path != Path::new("-"))
+        .map_or_else(|| here.clone(), |it| here.join(it));
+    Ok(Some((bare::with((*job).clone(), args), folder)))
+}
+
+fn machine(
+    args: &RunArgs,
+    context: &Context,
+    plan: &Plan,
+    folder: PathBuf,
+) -> Result<Machine, Error> {
+    let variables: BTreeMap<String, String> = context
+        .world
+        .variables
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        .collect();
+    let path = variables.get("PATH").cloned().unwrap_or_default();
+    let mpi = mpi::find(args.mpi.as_deref(), &path);
+    if mpi.is_none() && plan.launch_on.is_some() {
+        return Err(Error::Run {
+            message: "no MPI was found: there is no mpirun on the PATH".to_owned(),
+            hint: Some("install one, for example `apt install openmpi-bin`, or name its folder with --mpi DIR".to_owned()),
+            source: None,
+        });
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Error::run("cannot find the program itself", error))?;
+    let code = plan
+        .launch_host()
+        .or(plan.hosts.first())
+        .and_then(|host| plan.group_of(host).code.as_ref());
+    let working_dir = code
+        .map(|code| folder.join(&code.path))
+        .filter(|it| it.is_dir())
+        .unwrap_or_else(|| context.world.folder.clone());
+    let in_use = [
+        Some(working_dir.clone()),
+        Some(folder),
+        program.parent().map(Path::to_owned),
+        variables.get("VIRTUAL_ENV").map(PathBuf::from),
+        variables.get("HOME").map(PathBuf::from),
+        mpi.as_ref().and_then(|it| it.prefix()),
+    ];
+    let in_tmp = |it: &PathBuf| it.starts_with("/tmp") && it != Path::new("/tmp") && it.is_dir();
+    Ok(Machine {
+        program,
+        isolation: if is_root() { Isolation::Namespaces } else { Isolation::UserNamespace },
+        environment: variables.into_iter().chain(args.env.iter().cloned()).collect(),
+        in_use: in_use.into_iter().flatten().filter(in_tmp).collect(),
+        stage: PathBuf::new(),
+        working_dir,
+        mpi,
+        tag_ranks: !args.raw,
+        passes_stdin: !std::io::IsTerminal::is_terminal(&std::io::stdin())
+            && args.file.as_deref() != Some(Path::new("-")),
+    })
+}
+
+fn carry_out(
+    args: &RunArgs,
+    context: &mut Context,
+    plan: &Plan,
+    mut machine: Machine,
+) -> Result<Exit, Error> {
+    let could_not = |what: &str| {
+        let what = what.to_owned();
+        move |error| Error::run(what, error)
+    };
+    let began = SystemClock.now();
+    let seed = mint::bytes::<8>()
+        .map(u64::from_le_bytes)
+        .map_err(|error| Error::run("cannot make an id for the run", error))?;
+    let record = record(args, plan, began, seed);
+    let runs = context.runs_folder()?;
+    let (directory, _lock) = RunDirectory::create(&runs, &record)
+        .map_err(could_not("cannot make the run's directory"))?;
+    machine.stage = directory.path().join("stage");
+    let addresses = give_addresses(plan, DEFAULT_PORT, seed)
+        .map_err(could_not("cannot give the hosts addresses"))?;
+    let (sender, happenings) = sync_channel(WAITING_LINES);
+    listen_for_interrupts(sender.clone()).map_err(could_not("cannot listen for Ctrl-C"))?;
+    let mpi = machine.mpi.as_ref().map(|mpi| mpi.version.clone());
+    let mut report = RunReport::new(plan, &record, args.output, args.raw, mpi, directory.clone());
+    context.console.run_begins(&mut report)?;
+    let engine =
+        LocalEngine::new(plan, machine, directory.clone(), addresses, sender, || SystemClock.now());
+    let mut engine = engine.map_err(|error| Error::run("cannot set up the run", error))?;
+    let console = &mut context.console;
+    let outcome = drive(&mut engine, plan, &happenings, &mut |told: Told<'_>| {
+        console.run_goes_on(&mut report, &told)
+    });
+    let status = outcome.map_err(|error| Error::run("cannot run the job", error))?;
+    let spread = report.finish(SystemClock.now());
+    context.console.run_ends(&mut report, &status)?;
+    Ok(exit(&status, args.strict && !spread.as_planned))
+}
+
+fn record(args: &RunArgs, plan: &Plan, began: Time, seed: u64) -> RunRecord {
+    let digits: String = began.to_string().chars().filter(char::is_ascii_digit).collect();
+    let name = unisono_job::label_from(plan.job.name.as_str(), 40);
+    RunRecord {
+        id: format!("{name}-{digits}-{:04x}", seed & 0xffff),
+        job: plan.job.name.to_string(),
+        dialect: plan.job.dialect.to_string(),
+        file: args.file.as_ref().map(|it| it.display().to_string()).unwrap_or_default(),
+        experiment: plan.job.experiment.clone(),
+        hosts: plan.hosts.len(),
+        ranks: plan.ranks,
+        process: std::process::id(),
+        began: began.0,
+    }
+}
+
+/// First Ctrl-C stops the job, the second kills it, the third leaves.
+fn listen_for_interrupts(happenings: SyncSender<Happening>) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::spawn(move || {
+        for (count, signal) in signals.forever().enumerate() {
+            if count >= 2 {
+                // The default action is what the user asks for by now; the hosts end with us.
+                let _ended = signal_hook::low_level::emulate_default_handler(signal);
+            }
+            if happenings.send(Happening::Interrupted).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+fn exit(status: &Status, not_as_planned: bool) -> Exit {
+    let code = status.end().map_or(125, |end| end.code);
+    let code = u8::try_from(code).unwrap_or(u8::MAX);
+    Exit::Job(if code == 0 && not_as_planned { 125 } else { code })
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
+}

@@ -1,0 +1,71 @@
+//! A job without a file, and what flags add to any job.
+
+use unisono_job::{
+    Command, Dialect, EndRule, EnvVar, Group, Job, JobName, LaunchRights, MpiChoice, MpiFrom,
+    Origins, Policies, Resources, RestartPolicy, Runs, Slots,
+};
+
+use super::RunArgs;
+
+/// The job of `unisono run --hosts 3 --slots 2 -- COMMAND`: one group, whose first host also launches.
+pub(super) fn job(command: &[String], hosts: Option<u32>, slots: Option<u32>) -> Job {
+    let program = command.first().and_then(|it| it.rsplit('/').next()).unwrap_or_default();
+    let launch = Command::Words(command.to_vec());
+    let flavour = launch.launch_line().and_then(|line| line.flavour);
+    Job {
+        name: JobName::new(program)
+            .or_else(|_| JobName::new("job"))
+            .unwrap_or_else(|_| unreachable!("`job` is a name")),
+        namespace: None,
+        dialect: Dialect::Unisono,
+        experiment: None,
+        labels: Default::default(),
+        annotations: Default::default(),
+        mpi: MpiChoice {
+            flavour,
+            from: if flavour.is_some() { MpiFrom::LaunchLine } else { MpiFrom::Unknown },
+        },
+        groups: vec![Group {
+            name: "host".to_owned(),
+            replicas: hosts.unwrap_or(1),
+            slots: Slots::stated(slots.unwrap_or(1)),
+            runs: Runs::LaunchOnFirst(launch),
+            image: None,
+            resources: Resources::default(),
+            env: Vec::new(),
+            working_dir: None,
+            code: None,
+            ports: Vec::new(),
+            shm_mib: None,
+            end: EndRule::FIRST,
+            restart: RestartPolicy::Never,
+            extras: None,
+        }],
+        launch_rights: LaunchRights::Launcher,
+        policies: Policies::default(),
+        origins: Origins::default(),
+    }
+}
+
+/// The job with what flags add.
+pub(super) fn with(mut job: Job, args: &RunArgs) -> Job {
+    if let Some(seconds) = args.timeout {
+        job.policies.deadline_seconds = Some(seconds);
+    }
+    for group in &mut job.groups {
+        let given = args
+            .env
+            .iter()
+            .map(|(name, value)| EnvVar { name: name.clone(), value: Some(value.clone()) });
+        group.env.extend(given);
+    }
+    job
+}
+
+/// Reads `NAME=VALUE`.
+pub(super) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some(_) | None => Err("write NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,299 @@
+//! A run as people see it: which hosts came up, every line with its rank and host, and how it ended; or the same as JSON lines.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use unisono_agent::proof::{self, Event as ProofEvent};
+use unisono_engine::{Event, What};
+use unisono_local::{RunDirectory, RunRecord, Told, Written};
+use unisono_plan::{Plan, Status, Time, Verdict};
+
+use super::console::Console;
+use super::table::counted;
+use crate::commands::RunOutput;
+
+/// Colours that ranks take turns with; none is red, which is for failures.
+const COLOURS: [AnsiColor; 5] =
+    [AnsiColor::Cyan, AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Blue, AnsiColor::Magenta];
+
+/// What is shown of one run.
+pub(crate) struct RunReport<'run> {
+    plan: &'run Plan,
+    record: &'run RunRecord,
+    output: RunOutput,
+    raw: bool,
+    mpi: Option<String>,
+    directory: RunDirectory,
+    files: BTreeMap<String, File>,
+    proof: Proof,
+    widest_host: usize,
+    ended: Time,
+}
+
+/// Where ranks really ran, read from the launch proof.
+#[derive(Debug, Default)]
+struct Proof {
+    read_to: BTreeMap<String, u64>,
+    hosts: BTreeMap<u32, String>,
+    first_rank: Option<u64>,
+}
+
+/// Whether ranks ran where they were planned.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Spread {
+    /// They did, as far as anybody can tell.
+    pub(crate) as_planned: bool,
+    /// What is odd, as a sentence.
+    pub(crate) told: Option<String>,
+}
+
+impl<'run> RunReport<'run> {
+    /// A run that begins.
+    pub(crate) fn new(
+        plan: &'run Plan,
+        record: &'run RunRecord,
+        output: RunOutput,
+        raw: bool,
+        mpi: Option<String>,
+        directory: RunDirectory,
+    ) -> Self {
+        let widest_host =
+            plan.hosts.iter().map(|host| host.name.chars().count()).max().unwrap_or(0);
+        let (proof, ended) = (Proof::default(), Time(record.began));
+        let files = BTreeMap::new();
+        Self { plan, record, output, raw, mpi, directory, files, proof, widest_host, ended }
+    }
+
+    /// Takes note of the end, and compares where ranks ran with where they were planned.
+    pub(crate) fn finish(&mut self, now: Time) -> Spread {
+        self.ended = now;
+        self.read_proof();
+        self.spread()
+    }
+
+    fn spread(&self) -> Spread {
+        let mut ran: BTreeMap<&str, u32> = BTreeMap::new();
+        for host in self.proof.hosts.values() {
+            *ran.entry(host).or_default() += 1;
+        }
+        let seen: u32 = ran.values().sum();
+        // A rank that lived for less than a look is not in the proof, so only a full count can be judged.
+        if self.plan.ranks != Some(seen) {
+            return Spread { as_planned: true, told: None };
+        }
+        let over: Vec<String> = self
+            .plan
+            .hosts
+            .iter()
+            .filter_map(|host| {
+                let count = ran.get(host.name.as_str()).copied().unwrap_or(0);
+                (count > host.slots).then(|| {
+                    format!(
+                        "{} ran {count} of {seen} ranks but has {}",
+                        host.name,
+                        counted(host.slots, "slot")
+                    )
+                })
+            })
+            .collect();
+        let room = self.plan.slot_count() >= u64::from(seen);
+        let told = (room && !over.is_empty()).then(|| over.join("; "));
+        Spread { as_planned: told.is_none(), told }
+    }
+
+    fn read_proof(&mut self) {
+        for host in &self.plan.hosts {
+            let path = self.directory.path().join("hosts").join(&host.name).join("proof");
+            let from = self.proof.read_to.get(&host.name).copied().unwrap_or(0);
+            let Ok(length) = std::fs::metadata(&path).map(|it| it.len()) else {
+                continue;
+            };
+            if length <= from {
+                continue;
+            }
+            for record in proof::read(&path, from).unwrap_or_default() {
+                if let ProofEvent::Rank(rank) = &record.event {
+                    self.proof.hosts.insert(rank.rank, record.host.clone());
+                    let first = self.proof.first_rank.get_or_insert(record.at);
+                    *first = (*first).min(record.at);
+                }
+            }
+            self.proof.read_to.insert(host.name.clone(), length);
+        }
+    }
+
+    /// Keeps what was written in the run's directory.
+    fn keep(&mut self, name: String, bytes: &[u8]) -> io::Result<()> {
+        use std::collections::btree_map::Entry;
+        let file = match self.files.entry(name) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let path = self.directory.path().join(entry.key());
+                entry.insert(File::options().append(true).create(true).open(path)?)
+            }
+        };
+        file.write_all(bytes)
+    }
+
+    /// What stands before a line.
+    fn prefix(&mut self, written: &Written) -> String {
+        let wrote_it =
+            self.plan.host(written.incarnation.member).map_or("?", |host| host.name.as_str());
+        let Some(rank) = written.rank else {
+            return format!("{:>4} {wrote_it:<width$} | ", "", width = self.widest_host);
+        };
+        if !self.proof.hosts.contains_key(&rank) {
+            self.read_proof();
+        }
+        let host = self.proof.hosts.get(&rank).map_or("", String::as_str);
+        let colour = COLOURS.get(rank as usize % COLOURS.len()).copied().unwrap_or(AnsiColor::Cyan);
+        let style = Style::new().fg_color(Some(colour.into()));
+        format!("{style}{rank:>4} {host:<width$} |{style:#} ", width = self.widest_host)
+    }
+}
+
+/// A line of output as a JSON line.
+#[derive(Serialize)]
+struct OutputView<'run> {
+    event: &'static str,
+    host: &'run str,
+    rank: Option<u32>,
+    stream: &'static str,
+    text: &'run str,
+}
+
+impl Console {
+    /// Tells what begins.
+    pub(crate) fn run_begins(&mut self, report: &mut RunReport<'_>) -> io::Result<()> {
+        if report.output == RunOutput::Jsonl {
+            return self.json_line(report.record);
+        }
+        let plan = report.plan;
+        let ranks = plan.ranks.map_or_else(
+            || "ranks as the program decides".to_owned(),
+            |ranks| counted(ranks, "rank"),
+        );
+        let mpi = report.mpi.as_ref().map(|version| format!(", {version}")).unwrap_or_default();
+        let hosts = counted(plan.hosts.len(), "host");
+        self.talk(&format!("{}: {hosts}, {ranks}, {}{mpi}\n", plan.job.name, plan.job.dialect));
+        Ok(())
+    }
+
+    /// Tells what happens.
+    pub(crate) fn run_goes_on(&mut self, report: &mut RunReport<'_>, told: &Told<'_>) {
+        match told {
+            Told::Event(event) => self.run_event(report, event),
+            Told::Wrote(written) => self.run_output(report, written),
+            Told::Waiting(_) => {}
+        }
+    }
+
+    fn run_event(&mut self, report: &RunReport<'_>, event: &Event) {
+        // A full disk must not stop the job; the status file tells it the next time it is written.
+        let _kept = report.directory.append("events.jsonl", event);
+        if report.output == RunOutput::Jsonl {
+            let _nobody_listens = self.json_line(event);
+            return;
+        }
+        let text = match &event.what {
+            What::Released => {
+                let after = seconds(event.at.since(Time(report.record.began)));
+                format!("{} up after {after}\n", counted(report.plan.hosts.len(), "host"))
+            }
+            What::Failed { message, last_lines, .. } => {
+                let lines: String = last_lines.iter().map(|line| format!("    {line}\n")).collect();
+                format!("{message}\n{lines}")
+            }
+            What::GangRestart { count } => {
+                format!("members were lost: everything starts again ({count})\n")
+            }
+            What::Suspended => "suspended: it starts when it is resumed\n".to_owned(),
+            What::Starting { attempt, .. } if *attempt > 0 => format!("attempt {}\n", attempt + 1),
+            What::Created
+            | What::Queued
+            | What::Resumed
+            | What::Starting { .. }
+            | What::Hosts { .. }
+            | What::Running
+            | What::CommandEnded { .. }
+            | What::Ended { .. } => return,
+        };
+        self.talk(&text);
+    }
+
+    fn run_output(&mut self, report: &mut RunReport<'_>, written: &Written) {
+        let host =
+            report.plan.host(written.incarnation.member).map_or("?", |host| host.name.as_str());
+        let name = written
+            .rank
+            .map_or_else(|| format!("output/{host}"), |rank| format!("output/rank-{rank}"));
+        // A full disk must not stop the job.
+        let _kept = report.keep(name, &written.bytes);
+        let stream = if written.is_error { "stderr" } else { "stdout" };
+        if report.output == RunOutput::Jsonl {
+            let text = String::from_utf8_lossy(&written.bytes);
+            let view = OutputView {
+                event: "output",
+                host,
+                rank: written.rank,
+                stream,
+                text: text.trim_end_matches('\n'),
+            };
+            let _nobody_listens = self.json_line(&view);
+            return;
+        }
+        if report.raw {
+            let _nobody_listens = self.bytes(&written.bytes, written.is_error);
+            return;
+        }
+        let mut line = report.prefix(written).into_bytes();
+        line.extend_from_slice(&written.bytes);
+        if !line.ends_with(b"\n") {
+            line.push(b'\n');
+        }
+        let _nobody_listens = self.bytes(&line, written.is_error);
+    }
+
+    /// Tells how it ended.
+    pub(crate) fn run_ends(
+        &mut self,
+        report: &mut RunReport<'_>,
+        status: &Status,
+    ) -> io::Result<()> {
+        if report.output == RunOutput::Jsonl {
+            return Ok(());
+        }
+        let plan = report.plan;
+        if let Some(odd) = report.spread().told {
+            self.warn(&[format!("ranks did not run where they were planned: {odd}")]);
+        }
+        let took = seconds(report.ended.since(Time(report.record.began)));
+        let first = report.proof.first_rank.map(|at| {
+            format!(", first rank after {}", seconds(Time(at).since(Time(report.record.began))))
+        });
+        let (verdict, code) =
+            status.end().map_or((Verdict::Failed, 125), |end| (end.verdict, end.code));
+        let verdict = match verdict {
+            Verdict::Succeeded => "succeeded".to_owned(),
+            Verdict::Failed => format!("failed with exit code {code}"),
+            Verdict::Stopped => "was stopped".to_owned(),
+        };
+        let ranks =
+            plan.ranks.map(|ranks| format!("{} on ", counted(ranks, "rank"))).unwrap_or_default();
+        let hosts = counted(plan.hosts.len(), "host");
+        let first = first.unwrap_or_default();
+        self.talk(&format!(
+            "{}: {verdict}, {ranks}{hosts}{first}, {took} in all ({})\n",
+            plan.job.name, report.record.id
+        ));
+        Ok(())
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.2} s", duration.as_secs_f64())
+}

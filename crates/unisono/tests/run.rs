@@ -1,0 +1,258 @@
+//! Real runs on this machine: every dialect, with every MPI, on isolated hosts, through the program as users call it.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use unisono_testbed::leaks::Watch;
+use unisono_testbed::mpi::{self, Flavour};
+use unisono_testbed::program::{Program, compile};
+
+/// How long what a killed run leaves may take to go.
+const SOON: Duration = Duration::from_secs(5);
+
+/// One user with a home of their own and one MPI.
+struct User {
+    home: tempfile::TempDir,
+    mpi: mpi::Installation,
+    watch: Watch,
+}
+
+impl User {
+    fn of(flavour: Flavour) -> Self {
+        let home = tempfile::tempdir().expect("a home");
+        let mpi = mpi::find(flavour).expect("an MPI");
+        Self { home, mpi, watch: Watch::begin(&[]) }
+    }
+
+    fn program(&self, program: Program) -> String {
+        compile(program, &self.mpi).expect("it compiles").display().to_string()
+    }
+
+    fn unisono(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unisono"));
+        let (name, mark) = self.watch.variable();
+        command
+            .args(arguments)
+            .current_dir(self.home.path())
+            .env("HOME", self.home.path())
+            .env(name, mark)
+            .env_remove("XDG_STATE_HOME")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, job: &str, more: &[&str]) -> Output {
+        let name = if job.starts_with('{') { "job.json" } else { "job.yaml" };
+        std::fs::write(self.home.path().join(name), job).expect("write the job");
+        let prefix = self.mpi.prefix.display().to_string();
+        let output = self.unisono(&[&["run", name, "--mpi", &prefix], more].concat()).output();
+        output.expect("run unisono")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const AZURE: &str = "
+name: quad
+type: MpiJob
+launcher: {spec: {command: COMMAND, environment: 'azureml:x:1'}}
+worker: {spec: {environment: 'azureml:x:1'}}
+compute: {type: AmlCompute, target: c, instance_count: 2}
+";
+
+const OPENPAI: &str = r#"{"jobName": "quad", "image": "lab/x:1", "taskRoles": [
+    {"name": "main", "minSucceededTaskCount": 1, "command": COMMAND},
+    {"name": "node", "command": "sleep infinity"}]}"#;
+
+const V1ALPHA1: &str = "
+apiVersion: kubeflow.org/v1alpha1
+kind: MPIJob
+metadata: {name: quad}
+spec:
+  replicas: 2
+  slotsPerWorker: 2
+  template: {spec: {containers: [{name: c, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
+";
+
+const TWO_TEMPLATES: &str = "
+apiVersion: kubeflow.org/VERSION
+kind: MPIJob
+metadata: {name: quad}
+spec:
+  slotsPerWorker: 2
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template: {spec: {containers: [{name: l, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: w, image: 'lab/x:1'}]}}
+";
+
+const KUBE_BATCH: &str = "
+apiVersion: scheduling.incubator.k8s.io/v1alpha1
+kind: MPI
+metadata: {name: quad}
+spec:
+  job:
+    completions: 4
+    parallelism: 4
+    template: {spec: {containers: [{name: m, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
+";
+
+/// The same four ranks in every dialect. `COMMAND` is the launch line.
+fn jobs() -> Vec<(&'static str, String)> {
+    let two = |version: &str| TWO_TEMPLATES.replace("VERSION", version);
+    vec![
+        ("azure", AZURE.to_owned()),
+        ("openpai", OPENPAI.to_owned()),
+        ("v1alpha1", V1ALPHA1.to_owned()),
+        ("v1alpha2", two("v1alpha2")),
+        ("v1", two("v1")),
+        ("v2beta1", two("v2beta1")),
+        ("kube-batch", KUBE_BATCH.to_owned()),
+    ]
+}
+
+fn every_dialect_runs_with(flavour: Flavour) {
+    let user = User::of(flavour);
+    let line = format!("mpirun -n 4 {}", user.program(Program::Allreduce));
+    let quoted = serde_json::to_string(&line).expect("a line is text");
+    for (dialect, job) in jobs() {
+        let output = user.run(&job.replace("COMMAND", &quoted), &["--strict"]);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{dialect}: {out}{err}");
+        for rank in 0..4 {
+            let said = |line: &str| {
+                let (told, said) = line.split_once(" | ").unwrap_or_default();
+                let own = told.split_whitespace().next() == Some(&rank.to_string());
+                own && said.starts_with(&format!("rank {rank} of 4"))
+                    && said.ends_with("sums right")
+            };
+            assert!(out.lines().any(said), "{dialect}: rank {rank} is missing: {out}{err}");
+        }
+    }
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn every_dialect_runs_with_open_mpi_4() {
+    every_dialect_runs_with(Flavour::OpenMpi4);
+}
+
+#[test]
+fn every_dialect_runs_with_open_mpi_5() {
+    every_dialect_runs_with(Flavour::OpenMpi5);
+}
+
+#[test]
+fn every_dialect_runs_with_mpich() {
+    every_dialect_runs_with(Flavour::Mpich);
+}
+
+#[test]
+fn every_dialect_runs_with_intel_mpi() {
+    every_dialect_runs_with(Flavour::IntelMpi);
+}
+
+#[test]
+fn exit_codes_pass_and_a_failure_names_its_host() {
+    let user = User::of(Flavour::OpenMpi4);
+    let command = format!("mpirun -n 4 {} 2 3", user.program(Program::ExitCode));
+    let words = ["run", "--hosts", "2", "--slots", "2", "--", "/bin/sh", "-c", &command];
+    let output = user.unisono(&words).output().expect("run unisono");
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("sh-host-0 ended with exit code 3"), "{told}");
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn a_program_that_is_not_there_ends_with_127() {
+    let user = User::of(Flavour::OpenMpi4);
+    let words = ["run", "--", "/bin/sh", "-c", "no-such-program"];
+    let output = user.unisono(&words).output().expect("run unisono");
+    assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
+}
+
+#[test]
+fn openpai_tasks_reach_each_other_by_ssh_and_end_with_the_master() {
+    let user = User::of(Flavour::OpenMpi4);
+    let job = r#"{"jobName": "duo", "image": "lab/x:1", "taskRoles": [
+        {"name": "master", "minSucceededTaskCount": 1, "command":
+         "ssh worker-0 'hostname; echo $PAI_CURRENT_TASK_ROLE_NAME; ssh master-0 hostname'"},
+        {"name": "worker", "command": "sleep infinity"}]}"#;
+    let output = user.run(job, &["--raw"]);
+    let told = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "worker-0\nworker\nmaster-0\n", "{told}");
+    assert_eq!(output.status.code(), Some(0));
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn an_interrupt_stops_the_job_and_a_kill_leaves_nothing() {
+    for signal in ["-INT", "-KILL"] {
+        let user = User::of(Flavour::OpenMpi4);
+        let program = user.program(Program::Wait);
+        let words =
+            ["--hosts", "2", "--slots", "1", "--", "mpirun", &program, "600", "ignore-term"];
+        let mut child = user
+            .unisono(&[&["run"], &words[..]].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("run unisono");
+        let mut first = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("its output"));
+        output.read_line(&mut first).expect("a line");
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("send a signal").success());
+        assert!(!child.wait().expect("it ends").success(), "{signal} was reported as success");
+        user.watch.assert_nothing_left(SOON);
+    }
+}
+
+#[test]
+fn another_terminal_sees_and_stops_a_run() {
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Wait);
+    let mut child = user
+        .unisono(&["run", "--hosts", "2", "--slots", "1", "--", "mpirun", &program, "600"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("run unisono");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let first = lines.next().expect("a line").expect("it is text");
+    let said = |words: &[&str]| text(&user.unisono(words).output().expect("run unisono").stdout);
+    assert!(said(&["list"]).contains("running"));
+    let log = said(&["logs", "mpirun"]);
+    assert!(log.lines().any(|line| first.ends_with(line)), "{first:?} is not in {log:?}");
+    let stopped = user.unisono(&["stop"]).output().expect("stop");
+    assert!(stopped.status.success(), "{}", text(&stopped.stderr));
+    assert!(!child.wait().expect("it ends").success());
+    let listed = said(&["list", "--output", "json"]);
+    assert!(listed.contains("\"state\": \"stopped\""), "{listed}");
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn the_examples_run() {
+    let user = User::of(Flavour::OpenMpi4);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/small");
+    let entries = std::fs::read_dir(folder).expect("examples");
+    let mut files: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
+    files.sort();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        let words = ["run", &file.display().to_string()];
+        let output = user.unisono(&words).output().expect("run unisono");
+        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{}: {told}", file.display());
+    }
+    user.watch.assert_nothing_left(SOON);
+}
