@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use unisono_testbed::cluster::{Launcher, Shape};
 use unisono_testbed::hosts::Network;
-use unisono_testbed::mpi::Flavour;
-use unisono_testbed::program::Program;
+use unisono_testbed::mpi::{self, Flavour};
+use unisono_testbed::program::{Program, compile};
 
 use crate::run::{THREE, assert_hosts_are_quiet, cluster, mpirun, spread, start, start_command};
 
@@ -48,6 +48,20 @@ fn standard_input_reaches_rank_0(flavour: Flavour) {
     let ended = running.end().expect_success();
     assert_eq!(ended.stdout.len(), sent.len());
     assert!(ended.stdout == sent, "the same number of bytes came back, but not the same bytes");
+}
+
+/// With a policy of its own choosing Open MPI 5 would put all of them on the first host, and exit 0.
+#[test]
+fn a_users_oversubscribe_does_not_gather_the_ranks_on_one_host() {
+    let cluster = cluster(THREE);
+    for flavour in [Flavour::OpenMpi4, Flavour::OpenMpi5] {
+        let mpi = mpi::find(flavour).unwrap();
+        let program = compile(Program::Hello, &mpi).unwrap();
+        let mut command = cluster.mpirun(&mpi);
+        command.args(["--oversubscribe", "-np", "6"]).arg(program).stdin(Stdio::null());
+        let ended = start_command(&cluster, &mut command).end().expect_success();
+        assert_eq!(ended.ranks_per_host(), spread(3, 2), "{flavour:?}");
+    }
 }
 
 fn seventy_hosts_in_one_job(flavour: Flavour) {
