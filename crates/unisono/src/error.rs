@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use unisono_dialect::ksonnet::KsError;
+
 use crate::exit::Exit;
 use crate::{input, settings};
 
@@ -15,6 +17,21 @@ pub(crate) enum Error {
     /// A setting is wrong.
     #[error(transparent)]
     Settings(#[from] settings::SettingsError),
+    /// A command of ksonnet that cannot be done.
+    #[error(transparent)]
+    Ks(#[from] KsError),
+    /// Objects are to go to a cluster.
+    #[error(
+        "`ks {verb}` talks to a cluster, which this version cannot: nothing was done (objects: {count})"
+    )]
+    NoCluster {
+        /// What was typed.
+        verb: &'static str,
+        /// How many objects it is about.
+        count: usize,
+        /// The environment that was named.
+        environment: String,
+    },
     /// What was typed is well-formed, but means nothing.
     #[error("{message}")]
     Usage {
@@ -65,11 +82,12 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
-            Self::Run { .. } => Exit::COULD_NOT_RUN,
+            Self::Run { .. } | Self::NoCluster { .. } => Exit::COULD_NOT_RUN,
             Self::Input(_)
             | Self::Settings(_)
-            | Self::Usage { .. }
+            | Self::Ks(_)
             | Self::Unwritable { .. }
+            | Self::Usage { .. }
             | Self::Output(_) => Exit::Usage,
         }
     }
@@ -79,7 +97,11 @@ impl Error {
         match self {
             Self::Input(error) => error.hint(),
             Self::Settings(error) => error.hint(),
+            Self::Ks(error) => error.hint(),
             Self::Usage { hint, .. } | Self::Run { hint, .. } => hint.clone(),
+            Self::NoCluster { verb, environment, .. } => Some(format!(
+                "`ks show {environment} | unisono plan -` shows what would run where; `ks show {environment} | kubectl {verb} -f -` gives the objects to a cluster"
+            )),
             Self::Unwritable { .. } | Self::Output(_) => None,
         }
     }

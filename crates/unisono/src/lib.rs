@@ -102,7 +102,12 @@ pub fn codes() -> impl Iterator<Item = &'static unisono_job::Code> {
     commands::codes()
 }
 
-fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+/// Takes the words apart. A program that is called `ks` does what `unisono ks` does.
+fn parse(mut words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let called = words.first().and_then(|program| Path::new(program).file_name());
+    if called.is_some_and(|name| name == "ks") {
+        words.insert(1, "ks".into());
+    }
     let mut matches = command().try_get_matches_from(words)?;
     Arguments::from_arg_matches_mut(&mut matches)
 }

@@ -33,9 +33,8 @@ const SHORT: [(char, &str); 6] = [
 ];
 
 /// Flags about reaching a cluster and about talking: they are taken anywhere and change nothing that is written.
-const EVERYWHERE: [&str; 10] = [
+const EVERYWHERE: [&str; 9] = [
     "verbose",
-    "dir",
     "kubeconfig",
     "context",
     "cluster",

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub output: String,
     /// What is told besides.
     pub remarks: Vec<String>,
+    /// The folder of a new application: paths begin with it, and it may not hold an application yet.
+    pub new_folder: Option<String>,
     /// What a cluster is to be given.
     pub handover: Option<Handover>,
 }
@@ -49,7 +51,7 @@ pub struct Outcome {
 pub enum Edit {
     /// The file gets this text.
     Write {
-        /// Where, inside the folder (of a new application: inside the working directory).
+        /// Where, inside the application's folder; for a new application, inside the working directory.
         path: String,
         /// What.
         text: String,

@@ -7,6 +7,7 @@ mod convert;
 mod dialect_name;
 mod explain;
 mod init;
+mod ks;
 mod list;
 mod logs;
 mod man;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Plan(plan::PlanArgs),
     Convert(convert::ConvertArgs),
     Init(init::InitArgs),
+    Ks(ks::KsArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -50,6 +52,7 @@ pub(crate) fn run(command: &Command, context: &mut Context) -> Result<Exit, Erro
         Command::Plan(args) => plan::run(args, context),
         Command::Convert(args) => convert::run(args, context),
         Command::Init(args) => init::run(args, context),
+        Command::Ks(args) => ks::run(args, context),
         Command::Explain(args) => explain::run(args, context),
         Command::Config(args) => config::run(args, context),
         Command::Completions(args) => completions::run(args, context),

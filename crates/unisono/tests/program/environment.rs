@@ -78,7 +78,8 @@ impl Environment {
 }
 
 impl Ended {
-    fn of(output: Output) -> Self {
+    /// How a call ended.
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code().expect("it ended by itself"),
             stdout: String::from_utf8(output.stdout).expect("it is text"),

@@ -3,4 +3,5 @@
 mod dialects_agree;
 mod environment;
 mod files;
+mod ks;
 mod seeds;

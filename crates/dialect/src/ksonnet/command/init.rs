@@ -30,7 +30,7 @@ pub(super) fn init(mut line: Line) -> Result<Outcome, KsError> {
         .map(|(path, text)| Edit::Write { path: format!("{folder}/{path}"), text })
         .collect();
     let remark = format!("the application is in the folder `{folder}`: `cd {folder}`");
-    Ok(Outcome { edits, remarks: vec![remark], ..Outcome::default() })
+    Ok(Outcome { edits, remarks: vec![remark], new_folder: Some(folder), ..Outcome::default() })
 }
 
 /// The files of an environment that overrides nothing.

@@ -134,13 +134,17 @@ impl<'files> Folder<'files> {
         let environments = self.app()?.environments();
         let names: Vec<&str> = environments.iter().map(|it| it.name.as_str()).collect();
         let list = format!("the environments are: {}", names.join(", "));
-        match (name, environments.as_slice()) {
-            (None, [only]) => Ok(only.clone()),
-            (None, _) => Err(KsError::advised("an environment has to be named", list)),
-            (Some(name), _) => self.app()?.environment(name).ok_or_else(|| {
-                KsError::advised(format!("environment '{name}' was not found"), list)
-            }),
-        }
+        let found = match (name, environments.as_slice()) {
+            (None, [only]) => only,
+            (None, _) => return Err(KsError::advised("an environment has to be named", list)),
+            (Some(name), all) => all.iter().find(|it| it.name == name).ok_or_else(|| {
+                let message = format!("environment '{}' was not found", crate::clipped(name));
+                KsError::advised(message, list)
+            })?,
+        };
+        // Names become paths, and app.yaml may hold anything.
+        init::check_name(&found.name)?;
+        Ok(found.clone())
     }
 
     /// Names of the components, sorted.

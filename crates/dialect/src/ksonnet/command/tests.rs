@@ -246,6 +246,11 @@ fn a_broken_parameter_file_is_told_with_its_place() {
     session.application.files.insert("components/params.libsonnet".into(), broken.into());
     let fault = session.fault("show default");
     assert!(fault.starts_with("components/params.libsonnet:3:18: `*` stands where"), "{fault}");
+    let escaping = "environments: {../../x: {path: y}}\n";
+    session.application.files.insert("app.yaml".into(), escaping.into());
+    assert!(
+        session.fault("param set a gpus 1 --env ../../x").starts_with("'../../x' cannot be a name")
+    );
     session.application.files.insert("app.yaml".into(), "a: [".into());
     assert!(session.fault("env list").starts_with("app.yaml: "));
 }
