@@ -144,7 +144,7 @@ impl<'job> Lost<'job> {
             name,
             replicas: _,
             slots: _,
-            runs: _,
+            runs,
             image: _,
             resources,
             env,
@@ -156,6 +156,13 @@ impl<'job> Lost<'job> {
             restart,
             extras,
         } = group;
+        let command = runs.command().map(|command| command.display()).unwrap_or_default();
+        if self.job.dialect.is_kubernetes_object() && command.contains("$(") {
+            let message = format!(
+                "only Kubernetes puts values in the place of `$(NAME)`: write `$NAME` in the command of `{name}`"
+            );
+            self.change(&format!("{name}.command"), message);
+        }
         let differs = |(key, amount)| resources.limits.get(key) != Some(amount);
         if resources.requests.iter().any(differs) {
             self.say(

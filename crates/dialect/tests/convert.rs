@@ -103,7 +103,6 @@ fn samples_are_converted_as_reviewed() {
         ("openpai-special", include_bytes!("fixtures/openpai/v1-special.json")),
         ("openpai-protocol", include_bytes!("fixtures/openpai/v2.yaml")),
         ("azureml-command", include_bytes!("fixtures/azureml/command.yaml")),
-        ("kubeflow", include_bytes!("fixtures/kubeflow/v2beta1-everything.yaml")),
     ];
     for (name, bytes) in samples {
         let job = readings(bytes).remove(0).job.expect("it is a job");
