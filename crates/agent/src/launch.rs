@@ -65,7 +65,6 @@ pub(crate) fn run(
         stdout: child.stdout.take().map(OwnedFd::from),
         stderr: child.stderr.take().map(OwnedFd::from),
         watch: Watch::new(Instant::now()),
-        settled: false,
         buffer: Vec::new(),
     };
     while launch.turn()? {}
@@ -85,8 +84,6 @@ struct Launch {
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     watch: Watch,
-    /// Whether the first look for ranks is done: from then on we mostly wait.
-    settled: bool,
     buffer: Vec<u8>,
 }
 
@@ -346,9 +343,6 @@ impl Launch {
         let Some(Changes { appeared, gone }) = self.watch.advance(Instant::now()) else {
             return;
         };
-        if !std::mem::replace(&mut self.settled, true) {
-            sys::release_code();
-        }
         if matches!(&self.line, Line::Open(channel) if channel.is_unreachable()) {
             return self.hung_up();
         }
@@ -358,6 +352,10 @@ impl Launch {
             if let Ok(text) = serde_json::to_vec(&event) {
                 self.send(Kind::Rank, &text);
             }
+        }
+        if self.watch.is_settled() {
+            // Until the next look we only wait.
+            sys::release_code();
         }
     }
 

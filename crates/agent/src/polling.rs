@@ -48,6 +48,11 @@ impl<'fd> PollSet<'fd> {
 }
 
 impl Ready {
+    /// Whether the time ran out.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.0.iter().all(|flags| flags.is_empty())
+    }
+
     /// Whether anything happened there.
     pub(crate) fn any(&self, token: Option<Token>) -> bool {
         token.and_then(|Token(index)| self.0.get(index)).is_some_and(|flags| !flags.is_empty())

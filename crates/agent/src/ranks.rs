@@ -68,6 +68,11 @@ impl Watch {
         until(self.look_at, now)
     }
 
+    /// Whether looks have become rare.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.pause == LAST_LOOK
+    }
+
     /// Looks if it is time to.
     pub(crate) fn advance(&mut self, now: Instant) -> Option<Changes> {
         if now < self.look_at {

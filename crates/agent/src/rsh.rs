@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -27,6 +28,9 @@ use crate::tree::PASSED_ON;
 
 /// The exit code of ssh's own failures, which its callers know.
 pub(crate) const FAILED: u8 = 255;
+
+/// A moment without news after which the start is over.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// How much standard input is read at a time.
 const STDIN_READ: usize = 16 << 10;
@@ -101,6 +105,7 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
         seen_output: false,
         lost_output: false,
         stopping: false,
+        settled: false,
         buffer: Vec::new(),
     };
     drop((table, config));
@@ -131,6 +136,8 @@ struct Session {
     /// Whether output was lost for another reason than that its reader left.
     lost_output: bool,
     stopping: bool,
+    /// Whether there has been a quiet moment.
+    settled: bool,
     buffer: Vec<u8>,
 }
 
@@ -165,6 +172,11 @@ impl Session {
             }
         }
         let (tokens, ready) = self.wait()?;
+        if !self.settled && ready.is_nothing() {
+            // What started the command is not needed to wait for its end.
+            sys::release_code();
+            self.settled = true;
+        }
         if ready.any(tokens.parent) {
             self.proof.tell(Event::Abandoned { reason: "the calling process is gone".to_owned() });
             return Ok(Some(FAILED));
@@ -206,7 +218,8 @@ impl Session {
         if self.reads_stdin && self.credit > 0 && !self.channel.wants_write() {
             tokens.stdin = Some(set.readable(rustix::stdio::stdin()));
         }
-        Ok((tokens, set.wait(None)?))
+        let limit = (!self.settled).then_some(QUIET);
+        Ok((tokens, set.wait(limit)?))
     }
 
     fn take_frame(&mut self, frame: Frame) -> Result<Option<u8>, RshError> {
@@ -221,8 +234,6 @@ impl Session {
             }
             Kind::Started => {
                 self.proof.tell(Event::Started { pid: frame.number().unwrap_or_default() });
-                // From here on we mostly wait.
-                sys::release_code();
             }
             Kind::Credit => {
                 let more = frame.number().unwrap_or_default().min(STDIN_CREDIT);
