@@ -19,23 +19,25 @@ struct Figures {
     cpu: Vec<Duration>,
 }
 
-pub(crate) fn measure() -> anyhow::Result<()> {
+/// The numbers of hosts unless others are asked for.
+const HOSTS: [usize; 4] = [1, 8, 32, 64];
+
+pub(crate) fn measure(arguments: &[String]) -> anyhow::Result<()> {
+    let asked: Vec<usize> = arguments.iter().filter_map(|it| it.parse().ok()).collect();
     let mpi = mpi::find(Flavour::OpenMpi4)?;
-    let mut rows = vec![];
-    for hosts in [1, 8, 32, 64] {
+    for hosts in if asked.is_empty() { HOSTS.to_vec() } else { asked } {
         let mut figures = Arm::ALL.map(|_| Figures::default());
         for _ in 0..REPEATS {
             for (arm, figures) in Arm::ALL.into_iter().zip(&mut figures) {
                 repeat(arm, hosts, &mpi, figures)?;
             }
         }
-        rows.extend(rows_of(hosts, &figures));
+        table(
+            &format!("`mpirun -np {hosts} --map-by node hostname` over {hosts} hosts"),
+            &["transport", "wall", "wall ÷ floor", "CPU", "(CPU − floor) ÷ hosts"],
+            &rows_of(hosts, &figures),
+        );
     }
-    table(
-        "`mpirun -np N --map-by node hostname` over N hosts",
-        &["N", "transport", "wall", "wall ÷ floor", "CPU", "(CPU − floor) ÷ N"],
-        &rows,
-    );
     Ok(())
 }
 
@@ -69,7 +71,6 @@ fn rows_of(hosts: usize, figures: &[Figures; Arm::ALL.len()]) -> Vec<Vec<String>
             let ratio = median(wall).as_secs_f64() / median(&floor.wall).as_secs_f64();
             let share = median(cpu).as_secs_f64() - median(&floor.cpu).as_secs_f64();
             vec![
-                hosts.to_string(),
                 arm.name().to_owned(),
                 seconds(median(wall)),
                 format!("{ratio:.2}"),

@@ -1,7 +1,8 @@
 //! What reaching other hosts costs: this agent, OpenSSH and the floor (a plain-text agent of a page of C), side by side.
 //!
 //! Needs root, Open MPI and OpenSSH (`cargo xtask setup bench`). Prints Markdown tables; the arms take turns in every
-//! repeat, so that a busy moment of the machine meets all of them. `cargo bench --bench launch -- memory` runs one part.
+//! repeat, so that a busy moment of the machine meets all of them. `cargo bench --bench launch -- memory` runs one
+//! part, `… -- launch 8 64` one part with other numbers of hosts.
 
 mod arm;
 mod cold;
@@ -26,7 +27,7 @@ fn main() -> anyhow::Result<()> {
         stream::measure()?;
     }
     if wanted("launch") {
-        launch::measure()?;
+        launch::measure(&arguments)?;
     }
     Ok(())
 }
