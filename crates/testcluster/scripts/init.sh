@@ -2,7 +2,7 @@
 # but reap. When it ends, by whatever cause, the kernel ends everything else in the cluster.
 #
 # $0 and $1: the mark of a cluster and its name. CACHE: the folder with binaries and images.
-# ROUTER, NODES, SERVICES: the addresses of network.rs.
+# ROUTER, SERVICES: the addresses of network.rs.
 # Descriptor 5: where faults are told. Standard output: where "ready" is said.
 # Standard input: the owner's pipe. The end of it ends the cluster, unless "stay" was said before.
 set -eu

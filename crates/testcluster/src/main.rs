@@ -139,12 +139,12 @@ fn status() -> anyhow::Result<()> {
             "kubelet",
             "containerd",
         ] {
-            let usage = cluster.usage(program)?;
-            println!(
-                "  {program:<24} {:>8.1} s {:>6} MiB",
-                usage.processor.as_secs_f32(),
-                usage.resident >> 20
-            );
+            let Ok(usage) = cluster.usage(program) else {
+                println!("  {program:<24} not running");
+                continue;
+            };
+            let seconds = usage.processor.as_secs_f32();
+            println!("  {program:<24} {seconds:>8.1} s {:>6} MiB", usage.resident >> 20);
         }
     }
     Ok(())

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,8 @@ impl Lease {
             .env("SERVICES", [network::API_SERVICE, network::DNS_SERVICE].join(" "))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            // Not the caller's own: whoever reads that to its end would wait for the cluster's.
+            .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .context("start the first process of a cluster")?;
@@ -73,10 +74,23 @@ impl Lease {
                 .read_line(&mut said)
                 .context("listen to the first process of a cluster")?;
         }
-        let lease = Self { keeper, pipe };
-        ensure!(said == "ready\n", "the namespaces of a cluster could not be set up");
+        let mut lease = Self { keeper, pipe };
+        if said != "ready\n" {
+            bail!("the namespaces of a cluster could not be set up: {}", lease.last_words()?);
+        }
         let walls = Walls::find(name)?.context("the first process of a cluster has gone")?;
         Ok((lease, walls))
+    }
+
+    /// Ends what could not start and returns what it said.
+    fn last_words(&mut self) -> anyhow::Result<String> {
+        drop(self.pipe.take());
+        let mut said = String::new();
+        if let Some(mut stderr) = self.keeper.stderr.take() {
+            stderr.read_to_string(&mut said).context("listen to what could not start")?;
+        }
+        self.keeper.wait().context("wait for what could not start")?;
+        Ok(said)
     }
 
     /// Lets the cluster live on without an owner.
@@ -96,7 +110,7 @@ impl Lease {
 impl Walls {
     /// The running cluster of this name, if there is one.
     pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
-        Ok(marked(&[CLUSTER_MARK, name])?.map(|init| Self { init }))
+        Ok(process_one(&[CLUSTER_MARK, name])?.map(|init| Self { init }))
     }
 
     /// A file of the cluster, as seen from the machine.
@@ -154,8 +168,8 @@ impl Walls {
     pub(crate) fn kill(self, name: &str) -> anyhow::Result<()> {
         kill(self.init)?;
         wait::until(Duration::from_secs(30), "the cluster to end", || {
-            let keeper = marked(&[KEEPER_MARK, name])?;
-            Ok((Self::find(name)?.is_none() && keeper.is_none()).then_some(()))
+            let keepers = marked(&[KEEPER_MARK, name])?;
+            Ok((Self::find(name)?.is_none() && keepers.is_empty()).then_some(()))
         })
     }
 
@@ -185,12 +199,22 @@ pub(crate) fn names() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The shell whose script was given exactly these words, as the machine counts processes.
-pub(crate) fn marked(mark: &[&str]) -> anyhow::Result<Option<Pid>> {
+/// The shell that was given exactly these words and is process 1 of its namespace, as the machine
+/// counts processes. The jobs that a shell starts in the background have its command line, too.
+pub(crate) fn process_one(mark: &[&str]) -> anyhow::Result<Option<Pid>> {
+    Ok(marked(mark)?.into_iter().find(|pid| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        numbers.and_then(|line| line.split_whitespace().last()) == Some("1")
+    }))
+}
+
+/// All shells whose script was given exactly these words.
+fn marked(mark: &[&str]) -> anyhow::Result<Vec<Pid>> {
     let is_marked = |words: &[String]| {
         words.len() == 3 + mark.len() && words[0] == "sh" && words[3..].iter().eq(mark)
     };
-    Ok(command_lines()?.find_map(|(pid, words)| is_marked(&words).then_some(pid)))
+    Ok(command_lines()?.filter(|(_, words)| is_marked(words)).map(|(pid, _)| pid).collect())
 }
 
 /// Kills a process; one that is gone already is no fault.

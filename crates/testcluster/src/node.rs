@@ -151,7 +151,7 @@ impl Node {
     }
 
     fn first_process(&self) -> anyhow::Result<Option<Pid>> {
-        namespaces::marked(&[NODE_MARK, "boot", &self.path()])
+        namespaces::process_one(&[NODE_MARK, "boot", &self.path()])
     }
 
     fn path(&self) -> String {

@@ -4,6 +4,7 @@ mod faults;
 mod pods;
 mod remains;
 mod scale;
+mod skipped;
 
 use std::process::ExitCode;
 
@@ -20,10 +21,12 @@ fn main() -> ExitCode {
         .test("logs_and_exec_work", pods::logs_and_exec)
         .test("pod_security_restricted_is_enforced", pods::restricted)
         .test("a_pod_reaches_the_api_server_by_its_service", pods::api_service)
+        .test("a_thread_that_enters_is_in_the_clusters_network", pods::entered)
         .test("requests_writes_and_usage_are_counted", scale::counted)
         .test("fake_nodes_run_pods", scale::fake_nodes)
         .test("a_second_cluster_beside_the_first_works", remains::second_cluster)
         .test("a_lost_node_turns_not_ready_and_comes_back", faults::lost_nodes)
+        .alone("without_go_every_test_is_skipped_and_says_why", skipped::without_go)
         .alone("a_part_that_fails_says_its_last_lines", faults::last_lines)
         .alone("up_and_down_ten_times_leaves_nothing", remains::ten_times)
         .alone("killing_the_first_process_leaves_nothing", remains::first_process_killed)

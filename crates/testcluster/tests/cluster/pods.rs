@@ -136,3 +136,25 @@ pub(crate) fn api_service(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(cluster.kubectl(&["logs", "in-cluster"])? == "reached\n");
     delete(cluster, "in-cluster")
 }
+
+pub(crate) fn entered(cluster: &Cluster) -> anyhow::Result<()> {
+    let kubeconfig: Value = serde_json::from_slice(&std::fs::read(cluster.kubeconfig())?)?;
+    let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str().context("no server")?;
+    let address = format!("{}:443", server.trim_start_matches("https://"));
+    let links = || {
+        let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+        text.lines().any(|line| line.trim_start().starts_with("node-1:"))
+    };
+    std::thread::scope(|scope| {
+        let entered = scope.spawn(|| {
+            cluster.enter()?;
+            // A thread or a runtime that is started now is inside, too.
+            let child = scope.spawn(links);
+            ensure!(child.join().is_ok_and(|inside| inside), "a child stayed outside");
+            std::net::TcpStream::connect(address).context("connect to the API server")
+        });
+        entered.join().map_err(|_| anyhow::anyhow!("the thread panicked"))?
+    })?;
+    ensure!(!links(), "the thread that did not enter is inside");
+    Ok(())
+}

@@ -1,9 +1,9 @@
 //! Clusters do not disturb one another, and leave nothing, whichever way they end.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ pub(crate) fn ten_times() -> anyhow::Result<()> {
         cluster.down()?;
         traces.must_be_gone()?;
     }
-    let after = machine()?;
-    ensure!(before == after, "before: {before:#?}\nafter: {after:#?}");
+    let left: Vec<_> = machine()?.difference(&before).cloned().collect();
+    ensure!(left.is_empty(), "left on the machine: {left:#?}");
     Ok(())
 }
 
@@ -118,18 +118,19 @@ fn small() -> Options {
 /// By what a cluster can be known after it has ended.
 struct Traces {
     name: String,
-    /// Every namespace of its processes that is not the machine's.
-    namespaces: BTreeSet<PathBuf>,
+    /// Every namespace of its processes that is not the machine's. They are held open, so that the
+    /// kernel gives their numbers to nobody else.
+    namespaces: BTreeMap<PathBuf, File>,
 }
 
 impl Traces {
     fn of(cluster: &Cluster) -> anyhow::Result<Self> {
         let proc = PathBuf::from(format!("/proc/{}/root/proc", cluster.first_process()));
-        let mut namespaces = BTreeSet::new();
+        let mut namespaces = BTreeMap::new();
         for entry in fs::read_dir(proc)? {
             namespaces.extend(namespaces_of(&entry?.path()));
         }
-        for own in namespaces_of(&PathBuf::from("/proc/self")) {
+        for (own, _) in namespaces_of(Path::new("/proc/self")) {
             namespaces.remove(&own);
         }
         // The cluster's own five, and six of a node.
@@ -156,7 +157,8 @@ impl Traces {
             let process = entry?.path();
             let line = fs::read(process.join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).into_owned();
-            let inside = namespaces_of(&process).iter().any(|it| self.namespaces.contains(it));
+            let inside =
+                namespaces_of(&process).iter().any(|(it, _)| self.namespaces.contains_key(it));
             let named = line.split('\0').any(|word| word.split('/').next() == Some(&self.name));
             if inside || named {
                 left.push(format!("{}: {line}", process.display()));
@@ -168,22 +170,31 @@ impl Traces {
     }
 }
 
-fn namespaces_of(process: &std::path::Path) -> Vec<PathBuf> {
+/// The namespaces of a process, by their numbers.
+fn namespaces_of(process: &Path) -> Vec<(PathBuf, File)> {
     ["cgroup", "ipc", "mnt", "net", "pid", "uts"]
         .iter()
-        .filter_map(|kind| fs::read_link(process.join("ns").join(kind)).ok())
+        .filter_map(|kind| {
+            let path = process.join("ns").join(kind);
+            let file = File::open(&path).ok()?;
+            Some((fs::read_link(path).ok()?, file))
+        })
         .collect()
 }
 
-/// What of the machine itself could be changed: mounts, links, temporary files.
-fn machine() -> anyhow::Result<Vec<String>> {
+/// What of the machine a cluster could have changed: mounts, files and links where it has its own.
+fn machine() -> anyhow::Result<BTreeSet<String>> {
+    const FOLDERS: [&str; 5] = ["/mnt", "/run", "/sys", "/var/lib", "/var/log"];
     let mounts = fs::read_to_string("/proc/self/mounts")?;
-    let mut all: Vec<String> = mounts.lines().map(str::to_owned).collect();
-    for folder in ["/sys/class/net", "/run", "/mnt", "/var/lib"] {
+    let ours = |line: &&str| {
+        let place = line.split(' ').nth(1).unwrap_or_default();
+        FOLDERS.iter().any(|folder| place.starts_with(folder))
+    };
+    let mut all: BTreeSet<String> = mounts.lines().filter(ours).map(str::to_owned).collect();
+    for folder in ["/sys/class/net", "/mnt", "/run", "/var/lib", "/var/log"] {
         for entry in fs::read_dir(folder)? {
-            all.push(entry?.path().display().to_string());
+            all.insert(entry?.path().display().to_string());
         }
     }
-    all.sort();
     Ok(all)
 }
