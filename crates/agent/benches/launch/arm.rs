@@ -24,6 +24,7 @@ pub(crate) enum Arm {
 }
 
 impl Arm {
+    /// All of them, the floor first.
     pub(crate) const ALL: [Self; 4] =
         [Self::Floor, Self::Agent, Self::SshCurve25519, Self::SshDefault];
 

@@ -24,18 +24,20 @@ const HOSTS: [usize; 4] = [1, 8, 32, 64];
 
 pub(crate) fn measure(arguments: &[String]) -> anyhow::Result<()> {
     let asked: Vec<usize> = arguments.iter().filter_map(|it| it.parse().ok()).collect();
+    let without_ssh = arguments.iter().any(|it| it == "no-ssh");
+    let arms: &[Arm] = if without_ssh { &Arm::ALL[..2] } else { &Arm::ALL };
     let mpi = mpi::find(Flavour::OpenMpi4)?;
     for hosts in if asked.is_empty() { HOSTS.to_vec() } else { asked } {
-        let mut figures = Arm::ALL.map(|_| Figures::default());
+        let mut figures: Vec<Figures> = arms.iter().map(|_| Figures::default()).collect();
         for _ in 0..REPEATS {
-            for (arm, figures) in Arm::ALL.into_iter().zip(&mut figures) {
-                repeat(arm, hosts, &mpi, figures)?;
+            for (arm, figures) in arms.iter().zip(&mut figures) {
+                repeat(*arm, hosts, &mpi, figures)?;
             }
         }
         table(
             &format!("`mpirun -np {hosts} --map-by node hostname` over {hosts} hosts"),
             &["transport", "wall", "wall ÷ floor", "CPU", "(CPU − floor) ÷ hosts"],
-            &rows_of(hosts, &figures),
+            &rows_of(hosts, arms, &figures),
         );
     }
     Ok(())
@@ -62,10 +64,10 @@ fn repeat(arm: Arm, hosts: usize, mpi: &Installation, figures: &mut Figures) -> 
     Ok(())
 }
 
-fn rows_of(hosts: usize, figures: &[Figures; Arm::ALL.len()]) -> Vec<Vec<String>> {
+/// One row per arm; the first arm is the floor.
+fn rows_of(hosts: usize, arms: &[Arm], figures: &[Figures]) -> Vec<Vec<String>> {
     let floor = &figures[0];
-    Arm::ALL
-        .into_iter()
+    arms.iter()
         .zip(figures)
         .map(|(arm, Figures { wall, cpu })| {
             let ratio = median(wall).as_secs_f64() / median(&floor.wall).as_secs_f64();

@@ -2,7 +2,8 @@
 //!
 //! Needs root, Open MPI and OpenSSH (`cargo xtask setup bench`). Prints Markdown tables; the arms take turns in every
 //! repeat, so that a busy moment of the machine meets all of them. `cargo bench --bench launch -- memory` runs one
-//! part, `… -- launch 8 64` one part with other numbers of hosts.
+//! part, `… -- launch 8 64` one part with other numbers of hosts, and `no-ssh` leaves the
+//! slow arms out.
 
 mod arm;
 mod cold;
