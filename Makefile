@@ -2,7 +2,7 @@
 .PHONY: demo test lint bench cluster help
 
 demo: ## Plan one example job of each system
-	@cargo xtask setup demo
+	@cargo xtask setup demo && cargo build --release --quiet && cargo xtask demo
 
 test: ## Install what the tests need and run them all
 	@cargo xtask setup test && cargo test --workspace --quiet
@@ -11,6 +11,7 @@ lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+	@cargo xtask tidy && cargo xtask generate --check
 
 bench: ## Measure, and print tables
 	@cargo xtask setup bench && cargo bench --workspace

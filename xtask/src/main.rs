@@ -2,8 +2,10 @@
 
 mod agent;
 mod cluster;
+mod demo;
 mod generate;
 mod setup;
+mod tidy;
 
 use clap::Parser;
 
@@ -11,8 +13,12 @@ use clap::Parser;
 enum Task {
     /// Builds the static agent and prints its path.
     Agent,
-    /// Writes the schema and the field reference from the tables that check job files.
-    Generate,
+    /// Plans one example of each dialect.
+    Demo,
+    /// Writes the schema and the references from the code.
+    Generate(generate::Args),
+    /// Checks rules that no compiler knows.
+    Tidy,
     /// Installs what a Make target needs and the machine lacks, and says what.
     Setup(setup::Args),
     /// Starts, uses and ends a real Kubernetes on this machine.
@@ -23,7 +29,9 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Agent => agent::run(),
-        Task::Generate => generate::run(),
+        Task::Demo => demo::run(),
+        Task::Generate(args) => generate::run(&args),
+        Task::Tidy => tidy::run(),
         Task::Setup(args) => setup::run(&args),
         Task::Cluster(args) => cluster::run(&args),
     }

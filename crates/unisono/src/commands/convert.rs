@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use unisono_dialect::{WRITABLE, Written, write};
-use unisono_job::Dialect;
+use unisono_job::{Dialect, Severity};
 
 use crate::Context;
 use crate::commands::dialect_name;
@@ -40,8 +40,8 @@ Examples:
   unisono convert old.yaml --to unisono --strict > new.yaml
   kubectl get mpijob ring -o yaml | unisono convert - --to openpai/v2
 
-Exit codes: 0 fine, 1 the file has faults or (--strict) something would be lost, 2 the command line is wrong or the file
-cannot be read.";
+Exit codes: 0 fine, 1 the file has faults or (--strict) something would be lost, 2 the command line
+is wrong or the file cannot be read.";
 
 pub(crate) fn run(args: &ConvertArgs, context: &mut Context) -> Result<Exit, Error> {
     let mut file = job_file::read(&args.file, &context.settings)?;
@@ -53,10 +53,12 @@ pub(crate) fn run(args: &ConvertArgs, context: &mut Context) -> Result<Exit, Err
         return Ok(Exit::Faults);
     }
     let written: Vec<Written> = file.jobs().filter_map(|job| write(job, args.to)).collect();
-    let lost = written.iter().flat_map(|it| &it.notes);
-    context.console.notes(&file, lost.clone());
-    if args.strict && lost.clone().next().is_some() {
-        context.console.refuse(&refusal(&file, args.to, lost.count()));
+    context.console.notes(&file, written.iter().flat_map(|it| &it.notes));
+    // What merely changes its form is a note; what is lost is a warning.
+    let notes = written.iter().flat_map(|it| &it.notes);
+    let lost = notes.filter(|note| note.severity() > Severity::Note).count();
+    if args.strict && lost > 0 {
+        context.console.refuse(&refusal(&file, args.to, lost));
         return Ok(Exit::Faults);
     }
     let texts: Vec<&str> = written.iter().map(|it| it.text.as_str()).collect();

@@ -9,7 +9,7 @@ use unisono_job::{Code, Dialect, Severity};
 use crate::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::report::{Align, Table, aligned, wrapped};
+use crate::report::{Align, Table, aligned, sentence, wrapped};
 
 /// Tell more about a fault, a warning, a note, or a field of a job file.
 ///
@@ -127,8 +127,13 @@ fn meaning_text(meaning: &Meaning) -> String {
     }
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _written =
-        write!(text, "{}\n{}\n{}", meaning.found.path, aligned(&rows, "  "), wrapped(field.doc));
+    let _written = write!(
+        text,
+        "{}\n{}\n{}",
+        meaning.found.path,
+        aligned(&rows, "  "),
+        wrapped(&sentence(field.doc))
+    );
     text
 }
 

@@ -41,8 +41,8 @@ Examples:
   unisono plan job.yaml --output json | jq .ranks
   unisono plan jobs.yaml --job stencil            one job of several
 
-With --output json there is one document. A file with several jobs gives {\"jobs\": […]}, unless --job chooses one. Faults
-stand in its `notes`, and `job` is then null.
+With --output json there is one document. A file with several jobs gives {\"jobs\": […]}, unless
+--job chooses one. Faults stand in its `notes`, and `job` is then null.
 
 Exit codes: 0 fine, 1 the file has faults, 2 the command line is wrong or the file cannot be read.";
 

@@ -13,7 +13,7 @@ mod table;
 pub(crate) use check::CheckReport;
 pub(crate) use console::{Console, usage};
 pub(crate) use plan::PlanReport;
-pub(crate) use prose::wrapped;
+pub(crate) use prose::{sentence, wrapped};
 pub(crate) use run::RunReport;
 pub(crate) use runs::RunView;
 pub(crate) use table::{Align, Table, aligned, counted};

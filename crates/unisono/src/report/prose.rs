@@ -23,6 +23,13 @@ pub(crate) fn wrapped(text: &str) -> String {
     lines
 }
 
+/// A fragment with a capital letter and a full stop.
+pub(crate) fn sentence(fragment: &str) -> String {
+    let mut letters = fragment.trim_end_matches('.').chars();
+    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
