@@ -11,6 +11,6 @@ setpriv --pdeathsig KILL \
     unshare --net --mount --pid --ipc --uts --fork --kill-child --mount-proc \
     sh -c "$INIT" unisono-cluster "$name" 5>&2 2>/dev/null
 
-for cgroup in /sys/fs/cgroup/unisono-"$name" /sys/fs/cgroup/*/unisono-"$name"; do
+for cgroup in /sys/fs/cgroup/*/unisono-"$name"; do
     if [ -d "$cgroup" ]; then find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null; fi
 done

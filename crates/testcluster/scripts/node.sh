@@ -10,9 +10,7 @@ set -eu
 
 enter() {
     # A process sees its own cgroup as the root only if it was in it when it left the old view.
-    for group in "/sys/fs/cgroup/unisono-$1" "/sys/fs/cgroup/"*"/unisono-$1"; do
-        if [ -d "$group" ]; then echo 0 >"$group/cgroup.procs"; fi
-    done
+    for group in /sys/fs/cgroup/*/"unisono-$1"; do echo 0 >"$group/cgroup.procs"; done
     exec unshare --net --mount --pid --ipc --uts --cgroup --fork --kill-child \
         sh -c "$SELF" unisono-cluster-node boot "$1"
 }
@@ -37,13 +35,6 @@ network() {
 # Mounts the node's part of every cgroup hierarchy where the whole of it is on the machine.
 cgroups() {
     mount -t sysfs sysfs /sys
-    if grep -q '^0::/' /proc/self/cgroup && [ "$(wc -l </proc/self/cgroup)" = 1 ]; then
-        mount -t cgroup2 cgroup2 /sys/fs/cgroup
-        mkdir /sys/fs/cgroup/node
-        echo 0 >/sys/fs/cgroup/node/cgroup.procs
-        sed 's/[a-z_]*/+&/g' /sys/fs/cgroup/cgroup.controllers >/sys/fs/cgroup/cgroup.subtree_control
-        return
-    fi
     mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
     while IFS=: read -r _ controllers _; do
         case $controllers in

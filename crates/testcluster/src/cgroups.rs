@@ -24,13 +24,10 @@ pub(crate) fn create(cluster: &str, node: &str) -> anyhow::Result<()> {
             let above = place.clone();
             place.push(step);
             fs::create_dir_all(&place).with_context(|| format!("create {}", place.display()))?;
-            if version_two() {
-                delegate(&above)?;
-            }
             // A new cpuset is empty, and an empty one takes no process.
             for file in ["cpuset.cpus", "cpuset.mems"] {
                 let from = above.join(file);
-                if from.exists() && !version_two() {
+                if from.exists() {
                     let value = fs::read(&from).context("read a cpuset")?;
                     fs::write(place.join(file), value).context("fill a cpuset")?;
                 }
@@ -42,9 +39,8 @@ pub(crate) fn create(cluster: &str, node: &str) -> anyhow::Result<()> {
 
 /// The processes of a node, as the machine counts them, containers included.
 pub(crate) fn processes(cluster: &str, node: &str) -> anyhow::Result<Vec<Pid>> {
-    let hierarchy = hierarchies()?
-        .into_iter()
-        .find(|path| version_two() || path.ends_with("pids") || path.ends_with("memory"));
+    let complete = |path: &PathBuf| path.ends_with("pids") || path.ends_with("memory");
+    let hierarchy = hierarchies()?.into_iter().find(complete);
     let hierarchy = hierarchy.context("no cgroup hierarchy with every process of a node")?;
     let mut found = Vec::new();
     collect(&hierarchy.join(format!("{PREFIX}{cluster}")).join(node), &mut found)
@@ -79,16 +75,8 @@ pub(crate) fn left_over() -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether the machine has the one hierarchy of cgroup version 2, and none of version 1.
-pub(crate) fn version_two() -> bool {
-    Path::new(HIERARCHIES).join("cgroup.controllers").exists()
-}
-
-/// The mount points of all hierarchies that a node takes part in.
+/// The mount points of all hierarchies of version 1, which a node takes part in.
 pub(crate) fn hierarchies() -> anyhow::Result<Vec<PathBuf>> {
-    if version_two() {
-        return Ok(vec![PathBuf::from(HIERARCHIES)]);
-    }
     let mut found = Vec::new();
     for entry in fs::read_dir(HIERARCHIES).context("list cgroup hierarchies")? {
         let path = entry.context("list cgroup hierarchies")?.path();
@@ -99,17 +87,6 @@ pub(crate) fn hierarchies() -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
-}
-
-/// Lets the children of a version 2 cgroup use every controller it has.
-fn delegate(cgroup: &Path) -> anyhow::Result<()> {
-    let controllers = fs::read_to_string(cgroup.join("cgroup.controllers"))
-        .context("read the controllers of a cgroup")?;
-    for controller in controllers.split_whitespace() {
-        fs::write(cgroup.join("cgroup.subtree_control"), format!("+{controller}"))
-            .with_context(|| format!("pass {controller} on to {}", cgroup.display()))?;
-    }
-    Ok(())
 }
 
 fn collect(cgroup: &Path, found: &mut Vec<Pid>) -> io::Result<()> {

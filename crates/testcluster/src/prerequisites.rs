@@ -40,7 +40,7 @@ pub fn missing() -> Vec<String> {
         }
     }
     if crate::cgroups::hierarchies().map_or(true, |all| all.is_empty()) {
-        missing.push("cgroups in /sys/fs/cgroup".to_owned());
+        missing.push("cgroups of version 1 in /sys/fs/cgroup".to_owned());
     }
     if missing.is_empty() && !namespaces_work() {
         missing.push("namespaces (unshare is refused)".to_owned());
