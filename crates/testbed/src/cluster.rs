@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use crate::hosts::{Furniture, HostError, Hosts, Network, Seats, cpu_time};
+use crate::hosts::{Furniture, Host, HostError, Hosts, Network, Seats, cpu_time};
 use crate::leaks::{self, Watch};
 use crate::mpi::{HostSlots, Installation, hydra_hostfile, open_mpi_hostfile, settings};
 use crate::transport::{PORT, Transport, TransportError};
@@ -125,6 +125,22 @@ impl Cluster {
         let output = child.wait_with_output()?;
         let told = std::fs::read_to_string(&file)?;
         Ok((output, cpu_time(&told).unwrap_or_default()))
+    }
+
+    /// Ends the hosts once nothing but process 1 lives on any of them, and returns the processor time of everything that
+    /// ran there: the kernel forgets the time of processes that end together with their host.
+    #[must_use]
+    pub fn end_when_quiet(self) -> Duration {
+        let end = Instant::now() + Duration::from_secs(30);
+        let busy = |host: &Host| {
+            leaks::processes_in(host.pid())
+                // A process that has ended, and was not waited for, has no command line.
+                .any(|it| it != host.pid() && !leaks::command_line(it).is_empty())
+        };
+        while self.hosts.iter().any(busy) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.hosts.end()
     }
 
     /// What `mpirun` calls to reach a host.

@@ -42,14 +42,14 @@ pub(crate) fn measure() -> anyhow::Result<()> {
 /// Processor time of one of many commands, all of their processes on both hosts counted.
 fn cpu_of_one(arm: Arm) -> anyhow::Result<Duration> {
     const COMMANDS: u32 = 50;
-    let idle = arm.cluster(1)?.hosts.end();
+    let idle = arm.cluster(1)?.end_when_quiet();
     let cluster = arm.cluster(1)?;
     let agent = cluster.rsh_agent().display().to_string();
     let script = format!("for i in $(seq {COMMANDS}); do {agent} worker-0 true || exit 1; done");
     let mut command = cluster.command(Path::new("/bin/sh"));
     let (output, cpu) = cluster.measured(command.args(["-c", &script]).stdin(Stdio::null()))?;
     ensure!(output.status.success(), "{}: {}", arm.name(), output.status);
-    Ok((cpu + cluster.hosts.end().saturating_sub(idle)) / COMMANDS)
+    Ok((cpu + cluster.end_when_quiet().saturating_sub(idle)) / COMMANDS)
 }
 
 fn one(cluster: &Cluster) -> anyhow::Result<Duration> {

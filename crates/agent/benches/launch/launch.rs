@@ -44,7 +44,7 @@ pub(crate) fn measure(arguments: &[String]) -> anyhow::Result<()> {
 }
 
 fn repeat(arm: Arm, hosts: usize, mpi: &Installation, figures: &mut Figures) -> anyhow::Result<()> {
-    let idle = arm.cluster(hosts)?.hosts.end();
+    let idle = arm.cluster(hosts)?.end_when_quiet();
     let cluster = arm.cluster(hosts)?;
     let mut cpu = Duration::ZERO;
     for _ in 0..RUNS {
@@ -59,7 +59,7 @@ fn repeat(arm: Arm, hosts: usize, mpi: &Installation, figures: &mut Figures) -> 
         let complaints = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success() && lines == hosts, "{}: {complaints}", arm.name());
     }
-    cpu += cluster.hosts.end().saturating_sub(idle);
+    cpu += cluster.end_when_quiet().saturating_sub(idle);
     figures.cpu.push(cpu / RUNS);
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) fn measure() -> anyhow::Result<()> {
 }
 
 fn one(arm: Arm) -> anyhow::Result<(Duration, Duration)> {
-    let idle = arm.cluster(1)?.hosts.end();
+    let idle = arm.cluster(1)?.end_when_quiet();
     let cluster = arm.cluster(1)?;
     let mut command = cluster.command(&cluster.rsh_agent());
     command
@@ -42,5 +42,5 @@ fn one(arm: Arm) -> anyhow::Result<(Duration, Duration)> {
     let (output, cpu) = cluster.measured(&mut command)?;
     let wall = start.elapsed();
     ensure!(output.status.success(), "{}: {}", arm.name(), output.status);
-    Ok((wall, cpu + cluster.hosts.end().saturating_sub(idle)))
+    Ok((wall, cpu + cluster.end_when_quiet().saturating_sub(idle)))
 }
