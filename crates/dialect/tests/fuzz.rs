@@ -31,6 +31,7 @@ readers! {
     kubeflow_v1_survives_damage => KubeflowV1,
     kubeflow_v2beta1_survives_damage => KubeflowV2beta1,
     kube_batch_survives_damage => KubeBatch,
+    unisono_survives_damage => Unisono,
 }
 
 fn damage_files_of(dialect: Dialect) {

@@ -170,6 +170,9 @@ fn role(job: &Job, group: &Group, image: &str, lost: &mut Lost<'_>) -> Value {
     role.into()
 }
 
+/// The largest amount that OpenPAI's fields hold.
+const MOST: u64 = i32::MAX as u64;
+
 fn resources(group: &Group, lost: &mut Lost<'_>) -> Value {
     let key = format!("{}.resources", group.name);
     let limits = &group.resources.limits;
@@ -210,9 +213,13 @@ fn resources(group: &Group, lost: &mut Lost<'_>) -> Value {
         }
     }
     let mut resources = Map::new();
-    resources.insert("cpu".into(), cpu.into());
-    resources.insert("memoryMB".into(), memory.into());
-    resources.insert("gpu".into(), group.resources.gpus().into());
+    for (name, amount) in [("cpu", cpu), ("memoryMB", memory), ("gpu", group.resources.gpus())] {
+        if amount > MOST {
+            let message = format!("`{}` asks for more {name} than OpenPAI can count", group.name);
+            lost.change(&key, message);
+        }
+        resources.insert(name.into(), amount.min(MOST).into());
+    }
     if !ports.is_empty() {
         resources.insert("ports".into(), ports.into());
     }
