@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: demo test lint bench cluster help
 
-demo: ## Plan one example job of each system
+demo: ## Run one example job of each system on isolated hosts of this machine
 	@cargo xtask setup demo && cargo build --release --quiet && cargo xtask demo
 
 test: ## Install what the tests need and run them all

@@ -207,7 +207,7 @@ fn carry_out(
     let mut engine = engine.map_err(|error| Error::run("cannot set up the run", error))?;
     let console = &mut context.console;
     let outcome = drive(&mut engine, plan, &happenings, &mut |told: Told<'_>| {
-        console.run_goes_on(&mut report, &told)
+        console.run_goes_on(&mut report, &told, SystemClock.now())
     });
     let status = outcome.map_err(|error| Error::run("cannot run the job", error))?;
     let spread = report.finish(SystemClock.now());

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unisono_agent::proof::{self, Event as ProofEvent};
 use unisono_engine::{Event, What};
 use unisono_local::{RunDirectory, RunRecord, Told, Written};
@@ -31,7 +31,17 @@ pub(crate) struct RunReport<'run> {
     files: BTreeMap<String, File>,
     proof: Proof,
     widest_host: usize,
+    first_line: Option<Time>,
     ended: Time,
+}
+
+/// What the end of a run leaves for others to read.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// Milliseconds until the first rank was seen or heard.
+    pub(crate) first_rank_ms: Option<u64>,
+    /// Milliseconds in all.
+    pub(crate) took_ms: u64,
 }
 
 /// Where ranks really ran, read from the launch proof.
@@ -65,14 +75,36 @@ impl<'run> RunReport<'run> {
             plan.hosts.iter().map(|host| host.name.chars().count()).max().unwrap_or(0);
         let (proof, ended) = (Proof::default(), Time(record.began));
         let files = BTreeMap::new();
-        Self { plan, record, output, raw, mpi, directory, files, proof, widest_host, ended }
+        Self {
+            plan,
+            record,
+            output,
+            raw,
+            mpi,
+            directory,
+            files,
+            proof,
+            widest_host,
+            first_line: None,
+            ended,
+        }
     }
 
     /// Takes note of the end, and compares where ranks ran with where they were planned.
     pub(crate) fn finish(&mut self, now: Time) -> Spread {
         self.ended = now;
         self.read_proof();
+        // A full disk must not change how the job ended.
+        let _kept = self.directory.replace("summary.json", &self.summary());
         self.spread()
+    }
+
+    fn summary(&self) -> Summary {
+        let began = Time(self.record.began);
+        let milliseconds =
+            |at: Time| u64::try_from(at.since(began).as_millis()).unwrap_or(u64::MAX);
+        let first = self.proof.first_rank.map(Time).into_iter().chain(self.first_line).min();
+        Summary { first_rank_ms: first.map(milliseconds), took_ms: milliseconds(self.ended) }
     }
 
     fn spread(&self) -> Spread {
@@ -184,8 +216,12 @@ impl Console {
     }
 
     /// Tells what happens.
-    pub(crate) fn run_goes_on(&mut self, report: &mut RunReport<'_>, told: &Told<'_>) {
+    pub(crate) fn run_goes_on(&mut self, report: &mut RunReport<'_>, told: &Told<'_>, now: Time) {
         match told {
+            Told::Wrote(written) if written.rank.is_some() => {
+                report.first_line.get_or_insert(now);
+                self.run_output(report, written);
+            }
             Told::Event(event) => self.run_event(report, event),
             Told::Wrote(written) => self.run_output(report, written),
             Told::Waiting(_) => {}
@@ -201,7 +237,7 @@ impl Console {
         }
         let text = match &event.what {
             What::Released => {
-                let after = seconds(event.at.since(Time(report.record.began)));
+                let after = seconds(event.at.0.saturating_sub(report.record.began));
                 format!("{} up after {after}\n", counted(report.plan.hosts.len(), "host"))
             }
             What::Failed { message, last_lines, .. } => {
@@ -271,10 +307,9 @@ impl Console {
         if let Some(odd) = report.spread().told {
             self.warn(&[format!("ranks did not run where they were planned: {odd}")]);
         }
-        let took = seconds(report.ended.since(Time(report.record.began)));
-        let first = report.proof.first_rank.map(|at| {
-            format!(", first rank after {}", seconds(Time(at).since(Time(report.record.began))))
-        });
+        let summary = report.summary();
+        let took = seconds(summary.took_ms);
+        let first = summary.first_rank_ms.map(|it| format!(", first rank after {}", seconds(it)));
         let (verdict, code) =
             status.end().map_or((Verdict::Failed, 125), |end| (end.verdict, end.code));
         let verdict = match verdict {
@@ -294,6 +329,6 @@ impl Console {
     }
 }
 
-fn seconds(duration: Duration) -> String {
-    format!("{:.2} s", duration.as_secs_f64())
+fn seconds(milliseconds: u64) -> String {
+    format!("{:.2} s", Duration::from_millis(milliseconds).as_secs_f64())
 }

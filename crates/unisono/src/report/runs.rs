@@ -10,6 +10,7 @@ use unisono_plan::{Stage, Status, Time, Verdict};
 
 use super::Output;
 use super::console::Console;
+use super::run::Summary;
 use super::table::{Align, Table};
 
 /// One run, as it is shown.
@@ -21,6 +22,8 @@ pub(crate) struct RunView {
     exit: Option<i32>,
     ended: Option<u64>,
     failure: Option<String>,
+    #[serde(flatten)]
+    summary: Option<Summary>,
 }
 
 impl RunView {
@@ -34,6 +37,7 @@ impl RunView {
             exit: status.end().map(|end| end.code),
             ended: status.completed.map(|at| at.0),
             failure: status.first_failure.as_ref().map(|failure| failure.sentence()),
+            summary: directory.read("summary.json"),
         }
     }
 }
