@@ -14,7 +14,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let fault = Command::new(env!("CARGO"))
+    let mut cargo = Command::new(env!("CARGO"));
+    // What cargo told this program about itself would make build scripts run again.
+    for (name, _) in std::env::vars_os() {
+        let name_bytes = name.as_encoded_bytes();
+        if name_bytes.starts_with(b"CARGO_PKG_") || name_bytes.starts_with(b"CARGO_MANIFEST_") {
+            cargo.env_remove(name);
+        }
+    }
+    let fault = cargo
         .args(["run", "--quiet", "--package", "unisono-testcluster", "--"])
         .args(&args.arguments)
         .exec();

@@ -20,7 +20,15 @@ pub fn unisono_archive() -> anyhow::Result<PathBuf> {
 
 /// Builds one static program; the task prints its path.
 fn static_program(task: &str) -> anyhow::Result<PathBuf> {
-    let output = Command::new(env!("CARGO"))
+    let mut cargo = Command::new(env!("CARGO"));
+    // What cargo told this program about itself would make build scripts run again.
+    for (name, _) in std::env::vars_os() {
+        let name_bytes = name.as_encoded_bytes();
+        if name_bytes.starts_with(b"CARGO_PKG_") || name_bytes.starts_with(b"CARGO_MANIFEST_") {
+            cargo.env_remove(name);
+        }
+    }
+    let output = cargo
         .args(["run", "--quiet", "--package", "xtask", "--", task])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stdin(Stdio::null())
