@@ -10,7 +10,7 @@ test: ## Install what the tests need and run them all
 lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
-	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+	@RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
 	@cargo xtask tidy && cargo xtask generate --check
 
 bench: ## Measure, and print tables

@@ -16,7 +16,7 @@ const MAX_FAULTS: usize = 100;
 
 /// A tree that grows value by value.
 pub(crate) struct Builder<'source> {
-    source: &'source Source,
+    source: &'source Source<'source>,
     open: Vec<Open>,
     root: Option<Node>,
     values: usize,
@@ -31,8 +31,14 @@ enum Open {
 }
 
 impl<'source> Builder<'source> {
-    pub(crate) const fn new(source: &'source Source) -> Self {
-        Self { source, open: Vec::new(), root: None, values: 0, faults: Vec::new() }
+    /// A tree of a source in which so many values were read before.
+    pub(crate) const fn new(source: &'source Source<'source>, values: usize) -> Self {
+        Self { source, open: Vec::new(), root: None, values, faults: Vec::new() }
+    }
+
+    /// Values read from the source so far.
+    pub(crate) const fn values(&self) -> usize {
+        self.values
     }
 
     pub(crate) fn open_list(&mut self, range: Range) -> Result<(), Note> {
@@ -86,7 +92,7 @@ impl<'source> Builder<'source> {
         self.take_room(1, range)
     }
 
-    fn take_room(&mut self, values: usize, range: Range) -> Result<(), Note> {
+    pub(crate) fn take_room(&mut self, values: usize, range: Range) -> Result<(), Note> {
         self.values = self.values.saturating_add(values);
         if self.values <= MAX_VALUES {
             return Ok(());

@@ -66,6 +66,8 @@ codes! {
         "No job needs more than 100 levels of lists and maps. Files that have more are refused so that no file can exhaust the reader.";
     TOO_MANY_VALUES = "too-many-values", Error, "the file holds too many values",
         "A file may hold 300,000 values. An alias counts as all the values of its anchor, so a short file can hold very many.";
+    TOO_MANY_DOCUMENTS = "too-many-documents", Error, "the file holds too many documents",
+        "A file may hold 1,000 documents. Split a larger one into several files.";
     DUPLICATE_KEY = "duplicate-key", Error, "one map has the same key twice",
         "Readers disagree on which of the two values counts, so neither is taken. Keep the one you mean.";
     JSON_COMMENT = "json-comment", Warning, "a JSON file has comments",

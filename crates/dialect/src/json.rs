@@ -20,7 +20,7 @@ pub(crate) fn is_json(text: &str) -> bool {
 }
 
 /// Reads the one document of a text.
-pub(crate) fn read(source: &Source) -> Read {
+pub(crate) fn read(source: &Source<'_>) -> Read {
     if may_hold_too_many_values(source.text()) {
         return Read { root: None, faults: vec![too_many_values()] };
     }
@@ -28,7 +28,7 @@ pub(crate) fn read(source: &Source) -> Read {
     match parse_to_ast(source.text(), &collect, &strict()) {
         Err(error) => Read { root: None, faults: vec![syntax_fault(source, &error)] },
         Ok(parsed) => {
-            let mut builder = Builder::new(source);
+            let mut builder = Builder::new(source, 0);
             let stopped = parsed.value.and_then(|value| put(&mut builder, value).err());
             let (root, mut faults) = builder.finish();
             faults.extend(stopped);
@@ -120,7 +120,7 @@ fn range(ranged: &impl Ranged) -> Range {
     Range { start: offset(range.start), end: offset(range.end) }
 }
 
-fn syntax_fault(source: &Source, error: &jsonc_parser::errors::ParseError) -> Note {
+fn syntax_fault(source: &Source<'_>, error: &jsonc_parser::errors::ParseError) -> Note {
     Note::new(&codes::SYNTAX, format!("this is not JSON: {}", error.kind()))
         .hint(
             "JSON needs double quotes around keys and text, and a comma between, not after, values",

@@ -1,8 +1,8 @@
 //! Reads the job files of every system into the neutral job, and writes them back.
 //!
 //! Text goes through one pipeline: bytes → [`Source`] → tree with a range on every value ([`tree`]) → the dialect it
-//! belongs to ([`detect`]) → field table ([`shape`]) against which everything is checked at once ([`check`]) → the
-//! dialect's own lowering into a [`Job`]. API objects enter at the tree. Nothing here does I/O or panics on any input.
+//! belongs to ([`detect`]) → field table ([`shape`]) against which everything is checked at once ([`mod@check`]) → the
+//! dialect's own lowering into a [`Job`](unisono_job::Job). API objects enter at the tree. Nothing here does I/O or panics on any input.
 
 pub mod ksonnet;
 

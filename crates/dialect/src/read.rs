@@ -83,7 +83,7 @@ impl Reading {
 }
 
 fn read_tree(
-    source: Option<&Source>,
+    source: Option<&Source<'_>>,
     mut root: Node,
     options: &Options,
     readings: &mut Vec<Reading>,

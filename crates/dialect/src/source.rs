@@ -10,18 +10,18 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// A text with its line starts.
 #[derive(Clone, Debug)]
-pub struct Source {
-    text: String,
+pub struct Source<'text> {
+    text: &'text str,
     line_starts: Vec<u32>,
 }
 
-impl Source {
+impl<'text> Source<'text> {
     /// Takes the bytes of a file, or says why they are no text to read.
     ///
     /// # Errors
     ///
     /// When the file is too large, empty, not UTF-8, or binary.
-    pub fn new(bytes: &[u8]) -> Result<Self, Note> {
+    pub fn new(bytes: &'text [u8]) -> Result<Self, Note> {
         if bytes.len() > MAX_BYTES {
             return Err(Note::new(
                 &codes::TOO_LARGE,
@@ -50,10 +50,10 @@ impl Source {
             return Err(Note::new(&codes::EMPTY, "the file is empty")
                 .hint("`unisono init --dialect DIALECT` prints a file to start from"));
         }
-        Ok(Self::from_text(text.to_owned()))
+        Ok(Self::from_text(text))
     }
 
-    fn from_text(text: String) -> Self {
+    fn from_text(text: &'text str) -> Self {
         let line_starts = std::iter::once(0)
             .chain(text.bytes().zip(1..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next))
             .collect();
@@ -61,8 +61,8 @@ impl Source {
     }
 
     /// The whole text.
-    pub fn text(&self) -> &str {
-        &self.text
+    pub const fn text(&self) -> &'text str {
+        self.text
     }
 
     /// The position of a byte offset; offsets past the end mean the end.
@@ -89,8 +89,8 @@ impl Source {
 }
 
 fn not_utf8(bytes: &[u8], error: &std::str::Utf8Error) -> Note {
-    let good = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
-    let source = Source::from_text(good.into_owned());
+    let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+    let source = Source::from_text(std::str::from_utf8(good).unwrap_or_default());
     Note::new(&codes::NOT_TEXT, "the file is not UTF-8: it is binary or in another encoding")
         .hint("save it as UTF-8")
         .at(source.place(Range::new(error.valid_up_to(), error.valid_up_to())))

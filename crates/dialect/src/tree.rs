@@ -165,7 +165,7 @@ impl Node {
 #[derive(Clone, Debug)]
 pub struct Document<'source> {
     /// The text it came from.
-    pub source: Option<&'source Source>,
+    pub source: Option<&'source Source<'source>>,
     /// Its top value.
     pub root: Node,
 }

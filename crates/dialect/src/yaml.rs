@@ -9,6 +9,9 @@ use crate::build::{Builder, MAX_DEPTH, count, too_deep};
 use crate::tree::{Entry, Node, Range, Value};
 use crate::{Source, codes};
 
+/// More than anybody keeps in one file; each document is told about by itself.
+const MAX_DOCUMENTS: usize = 1000;
+
 /// One document of a file, or why it could not be read.
 pub(crate) struct Read {
     /// The tree; absent when the text is no YAML.
@@ -18,12 +21,18 @@ pub(crate) struct Read {
 }
 
 /// Reads every document of a text. A syntax error ends the file: what follows cannot be trusted.
-pub(crate) fn read(source: &Source) -> Vec<Read> {
+pub(crate) fn read(source: &Source<'_>) -> Vec<Read> {
     let options = granit_parser::options! { emit_comments: false };
     let mut events = Parser::new_from_str_with_options(source.text(), options);
     let mut documents = Vec::new();
+    let mut values = 0;
     loop {
-        match next_document(source, &mut events) {
+        if documents.len() > MAX_DOCUMENTS {
+            documents.truncate(MAX_DOCUMENTS);
+            documents.push(Read { root: None, faults: vec![too_many_documents()] });
+            return documents;
+        }
+        match next_document(source, &mut events, &mut values) {
             Ok(Some(document)) => documents.push(document),
             Ok(None) => return documents,
             Err(fault) => {
@@ -36,18 +45,23 @@ pub(crate) fn read(source: &Source) -> Vec<Read> {
 
 type Events<'source> = Parser<'source, granit_parser::StrInput<'source>>;
 
-fn next_document(source: &Source, events: &mut Events<'_>) -> Result<Option<Read>, Note> {
-    let mut reading = Reading::new(source);
+fn next_document(
+    source: &Source<'_>,
+    events: &mut Events<'_>,
+    values: &mut usize,
+) -> Result<Option<Read>, Note> {
+    let mut reading = Reading::new(source, *values);
     for event in events {
         let (event, span) = event.map_err(|error| syntax_fault(source, &error))?;
         match event {
             Event::StreamEnd => return Ok(None),
             Event::DocumentEnd => {
+                *values = reading.builder.values();
                 let (root, mut faults) = reading.builder.finish();
                 let root = root.map(|root| merged(source, root, &mut faults));
                 // A document of nothing (a trailing `---`) holds no job and is no fault.
                 if root.as_ref().is_none_or(is_blank) && faults.is_empty() {
-                    reading = Reading::new(source);
+                    reading = Reading::new(source, *values);
                     continue;
                 }
                 return Ok(Some(Read { root, faults }));
@@ -58,13 +72,18 @@ fn next_document(source: &Source, events: &mut Events<'_>) -> Result<Option<Read
     Ok(None)
 }
 
+fn too_many_documents() -> Note {
+    let message = format!("the file holds more than {MAX_DOCUMENTS} documents");
+    Note::new(&codes::TOO_MANY_DOCUMENTS, message).hint("split it into several files")
+}
+
 fn is_blank(node: &Node) -> bool {
     node.is_null()
         || matches!(&node.value, Value::Plain(text) if matches!(text.as_str(), "" | "~" | "null"))
 }
 
 struct Reading<'source> {
-    source: &'source Source,
+    source: &'source Source<'source>,
     builder: Builder<'source>,
     /// Finished values by the number of their anchor, with how many values each holds.
     anchors: HashMap<usize, (Node, usize)>,
@@ -72,10 +91,10 @@ struct Reading<'source> {
 }
 
 impl<'source> Reading<'source> {
-    fn new(source: &'source Source) -> Self {
+    fn new(source: &'source Source<'source>, values: usize) -> Self {
         Self {
             source,
-            builder: Builder::new(source),
+            builder: Builder::new(source, values),
             anchors: HashMap::new(),
             open_anchors: Vec::new(),
         }
@@ -93,11 +112,13 @@ impl<'source> Reading<'source> {
             }
             Event::MappingEnd | Event::SequenceEnd => {
                 let anchor = self.open_anchors.pop().unwrap_or(0);
-                if let Some(node) = self.builder.close(range.end, anchor != 0) {
-                    let values = count(&node);
-                    self.anchors.insert(anchor, (node, values));
+                match self.builder.close(range.end, anchor != 0) {
+                    Some(node) => {
+                        let values = count(&node);
+                        self.remember(anchor, node, values)
+                    }
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.suffix() == "str");
@@ -107,13 +128,20 @@ impl<'source> Reading<'source> {
                 };
                 let node = Node { range, value };
                 if anchor != 0 {
-                    self.anchors.insert(anchor, (node.clone(), 1));
+                    self.remember(anchor, node.clone(), 1)?;
                 }
                 self.builder.add(node, 1)
             }
             Event::Alias(anchor) => self.take_alias(anchor, range),
             _ => Ok(()),
         }
+    }
+
+    /// Keeps a value for the aliases that name it. Its copy counts as much as the value itself.
+    fn remember(&mut self, anchor: usize, node: Node, values: usize) -> Result<(), Note> {
+        self.builder.take_room(values, node.range)?;
+        self.anchors.insert(anchor, (node, values));
+        Ok(())
     }
 
     fn take_alias(&mut self, anchor: usize, range: Range) -> Result<(), Note> {
@@ -136,7 +164,7 @@ fn depth(node: &Node) -> usize {
 }
 
 /// Replaces every `<<` key by the entries of the maps it names; keys that stand beside it win.
-fn merged(source: &Source, node: Node, faults: &mut Vec<Note>) -> Node {
+fn merged(source: &Source<'_>, node: Node, faults: &mut Vec<Note>) -> Node {
     let value = match node.value {
         Value::List(items) => {
             Value::List(items.into_iter().map(|item| merged(source, item, faults)).collect())
@@ -147,7 +175,7 @@ fn merged(source: &Source, node: Node, faults: &mut Vec<Note>) -> Node {
     Node { value, ..node }
 }
 
-fn merged_entries(source: &Source, entries: Vec<Entry>, faults: &mut Vec<Note>) -> Vec<Entry> {
+fn merged_entries(source: &Source<'_>, entries: Vec<Entry>, faults: &mut Vec<Note>) -> Vec<Entry> {
     let has_merge = entries.iter().any(|entry| entry.key == "<<");
     let mut own: Vec<Entry> = Vec::with_capacity(entries.len());
     let mut inherited: Vec<Entry> = Vec::new();
@@ -178,13 +206,13 @@ fn merged_entries(source: &Source, entries: Vec<Entry>, faults: &mut Vec<Note>) 
     own
 }
 
-fn range(source: &Source, span: &Span) -> Range {
+fn range(source: &Source<'_>, span: &Span) -> Range {
     let offset =
         |marker: &granit_parser::Marker| marker.byte_offset().unwrap_or(source.text().len());
     Range::new(offset(&span.start), offset(&span.end))
 }
 
-fn syntax_fault(source: &Source, error: &granit_parser::ScanError) -> Note {
+fn syntax_fault(source: &Source<'_>, error: &granit_parser::ScanError) -> Note {
     let offset = error.marker().byte_offset().unwrap_or(source.text().len());
     let place = source.place(Range::new(offset, offset));
     if matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded) {
@@ -250,9 +278,22 @@ mod tests {
             )]);
         }
         assert_eq!(fault(&bomb), "too-many-values");
+        let anchors: String = (0..200_000).map(|it| format!("- &a{it} x\n")).collect();
+        assert_eq!(fault(&anchors), "too-many-values");
         assert_eq!(fault("a: &a [*a]\n"), "syntax");
         assert_eq!(fault("<<: 3\n"), "wrong-type");
         assert_eq!(fault("? [a]\n: b\n"), "wrong-type");
+    }
+
+    #[test]
+    fn documents_are_bounded_in_number_and_together() {
+        let many = "a: 1\n---\n".repeat(5000);
+        let many = read(&Source::new(many.as_bytes()).expect("it is text"));
+        assert_eq!(many.len(), MAX_DOCUMENTS + 1);
+        assert_eq!(many[MAX_DOCUMENTS].faults[0].code.name, "too-many-documents");
+        let large = format!("a: [{}]\n---\n", "1, ".repeat(100_000)).repeat(4);
+        let large = read(&Source::new(large.as_bytes()).expect("it is text"));
+        assert_eq!(large.last().expect("the last").faults[0].code.name, "too-many-values");
     }
 
     #[test]

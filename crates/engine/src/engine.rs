@@ -2,7 +2,7 @@
 //!
 //! The acts are futures, because one engine waits for a cluster's API and must not block a thread for it. An engine that
 //! blocks, as the one on this machine does, returns futures that are ready at once and is driven by
-//! [`now_or_never`](crate::now_or_never), without any runtime. So there is one trait and one [`tick`](crate::tick), and
+//! [`now_or_never`](crate::now_or_never), without any runtime. So there is one trait and one [`tick`](crate::tick()), and
 //! this crate depends on no runtime.
 
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! Decides: from a job to a [`Plan`], from a plan and addresses to files, and from what is seen to what is wanted.
 //!
-//! Pure: no clock, no randomness, no files, no network. [`lay_out`] is called once for every version of a job, [`bind()`]
+//! Pure: no clock, no randomness, no files, no network. [`lay_out()`] is called once for every version of a job, [`bind()`]
 //! once its hosts have addresses, and [`step()`] whenever something may have happened.
 
 mod azure_word;

@@ -12,7 +12,7 @@ use unisono_job::{Group, Job, Note};
 use crate::hostfile::Form;
 use crate::{Facts, Names};
 
-/// What would run where. Made by [`lay_out`](crate::lay_out).
+/// What would run where. Made by [`lay_out`](crate::lay_out()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The job as it will run: the file's, with the caller's numbers.
