@@ -23,6 +23,24 @@ pub(crate) fn own_children() -> Vec<Pid> {
     children(rustix::process::getpid())
 }
 
+/// Whether a process has begun to end: the kernel marks it before it closes what the process had open.
+pub(crate) fn is_exiting(pid: Pid) -> bool {
+    /// `PF_EXITING` among the flags that `/proc/PID/stat` shows.
+    const EXITING: u64 = 4;
+    /// The flags' place behind the command's name.
+    const FLAGS: usize = 6;
+    if !shows_our_namespace("/proc/self") {
+        return false;
+    }
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    let Ok(stat) = stat else {
+        return true;
+    };
+    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_ascii_whitespace());
+    let flags = fields.and_then(|mut fields| fields.nth(FLAGS)?.parse::<u64>().ok());
+    flags.is_some_and(|flags| flags & EXITING != 0)
+}
+
 /// Signals a process. One that has just ended needs no signal any more, and one we may not signal is not ours to end.
 pub(crate) fn signal(pid: Pid, signal: Signal) {
     let _ = rustix::process::kill_process(pid, signal);
@@ -121,5 +139,18 @@ mod tests {
         }
         drop(child.stdin.take());
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_is_exiting_from_its_end_on() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(!is_exiting(pid));
+        drop(child.stdin.take());
+        rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+            .unwrap();
+        assert!(is_exiting(pid), "a zombie has ended");
+        child.wait().unwrap();
+        assert!(is_exiting(pid), "it is gone");
     }
 }

@@ -18,6 +18,7 @@ use crate::keys::{KeyError, SecretKey};
 use crate::launch::STDIN_CREDIT;
 use crate::outlet::Outlet;
 use crate::polling::{PollSet, Ready, Token};
+use crate::processes;
 use crate::proof::{Event, Proof};
 use crate::settings::Settings;
 use crate::ssh_args::{self, CallError};
@@ -282,11 +283,17 @@ impl Session {
         Ok(if self.lost_output && code == 0 { FAILED } else { code })
     }
 
-    /// Whether our caller is gone, at this very moment.
+    /// Whether our caller is gone, at this very moment, or going.
+    ///
+    /// A killed mpirun closes its connections before the kernel says that it has ended. Its daemons may notice and exit in
+    /// between, and their exit must not pass for one that somebody waited for.
     fn is_orphan(&self) -> bool {
         let Some(parent) = &self.parent else {
             return false;
         };
+        if rustix::process::getppid().is_none_or(processes::is_exiting) {
+            return true;
+        }
         let mut asked = [PollFd::new(parent, PollFlags::IN)];
         rustix::event::poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ended| ended > 0)
     }

@@ -133,6 +133,18 @@ impl Running<'_> {
             .unwrap();
     }
 
+    /// Whether it ends by itself within this time.
+    pub(crate) fn ends_within(&mut self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while self.child.try_wait().unwrap().is_none() {
+            if Instant::now() > end {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        true
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
         let end = Instant::now() + DEADLINE;
