@@ -5,7 +5,7 @@ use std::future::{Future, ready};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::mpsc::SyncSender;
@@ -22,7 +22,7 @@ use unisono_plan::{
     Wanted,
 };
 
-use crate::furnish::{self, Machine};
+use crate::furnish::{self, Machine, Shared};
 use crate::host;
 use crate::output::{Written, pump};
 use crate::run_directory::RunDirectory;
@@ -58,8 +58,7 @@ pub enum Happening {
 pub struct LocalEngine {
     machine: Machine,
     run: RunDirectory,
-    addresses: Addresses,
-    keys: JobKeys,
+    shared: Shared,
     hosts: BTreeMap<Incarnation, Hosted>,
     happenings: SyncSender<Happening>,
     clock: fn() -> Time,
@@ -118,8 +117,8 @@ impl LocalEngine {
             launchers.map(|host| host.name.as_str()),
             plan.hosts.iter().map(|host| host.name.as_str()),
         )?;
-        let hosts = BTreeMap::new();
-        Ok(Self { machine, run, addresses, keys, hosts, happenings, clock, stop_requested: false })
+        let (shared, hosts) = (Shared::new(plan, keys, addresses), BTreeMap::new());
+        Ok(Self { machine, run, shared, hosts, happenings, clock, stop_requested: false })
     }
 
     fn look(&self) -> Observed {
@@ -231,16 +230,8 @@ impl LocalEngine {
         let address = SocketAddr::new(self.address_of(host), DEFAULT_PORT);
         let folder = self.host_folder(host);
         std::fs::create_dir_all(&folder)?;
-        let furnished = furnish::host(
-            plan,
-            host,
-            incarnation,
-            &self.machine,
-            &self.keys,
-            &self.addresses,
-            address,
-            &folder,
-        );
+        let furnished =
+            furnish::host(plan, host, incarnation, &self.machine, &self.shared, address, &folder);
         let spec = in_memory(&serde_json::to_vec(&furnished.spec)?)?;
         let path = format!("/proc/{}/fd/{}", std::process::id(), spec.as_raw_fd());
         let mut keeper = host::command(&self.machine.program, path.as_ref())
@@ -269,12 +260,7 @@ impl LocalEngine {
                 // A pump that panicked has told so itself; the end is still the end.
                 let _joined = pump.join();
             }
-            let code = status.map_or(host::COULD_NOT_START, |status| {
-                status
-                    .code()
-                    .or_else(|| status.signal().map(|it| 128 + it))
-                    .unwrap_or(host::COULD_NOT_START)
-            });
+            let code = status.map_or(host::COULD_NOT_START, host::exit_code);
             // Nobody listens any more: the run is over.
             let _told = happenings.send(Happening::HostEnded(incarnation, code, clock()));
         });
@@ -332,7 +318,7 @@ impl LocalEngine {
                     name: host.name.clone(),
                     address: self.address_of(host),
                     slots: host.slots,
-                    key: self.keys.hosts.get(&host.name)?.public(),
+                    key: self.shared.keys.hosts.get(&host.name)?.public(),
                     port: None,
                     aliases: aliases(plan, host)
                         .into_iter()
@@ -345,7 +331,11 @@ impl LocalEngine {
     }
 
     fn address_of(&self, host: &Host) -> std::net::IpAddr {
-        self.addresses.get(&host.member).copied().unwrap_or(std::net::Ipv4Addr::LOCALHOST.into())
+        self.shared
+            .addresses
+            .get(&host.member)
+            .copied()
+            .unwrap_or(std::net::Ipv4Addr::LOCALHOST.into())
     }
 
     fn host_folder(&self, host: &Host) -> PathBuf {

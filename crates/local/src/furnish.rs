@@ -1,11 +1,12 @@
 //! From a plan's host to the description of a real one: environment, files, keys, programs and the command. Pure.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use unisono_agent::keys::JobKeys;
-use unisono_plan::bind::{Addresses, CalledBy, bind};
+use unisono_plan::bind::{Addresses, BoundFile, CalledBy, bind};
 use unisono_plan::hostfile::aliases;
 use unisono_plan::{Argv, Host, HostRuns, Incarnation, Plan, env};
 
@@ -56,18 +57,31 @@ pub(crate) struct Furnished {
     pub(crate) tags: Option<TagEnd>,
 }
 
+/// What all hosts of one job get, made once: each of these grows with the number of hosts.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) keys: JobKeys,
+    pub(crate) addresses: Addresses,
+    etc_hosts: String,
+    files: BTreeMap<String, BoundFile>,
+}
+
+impl Shared {
+    pub(crate) fn new(plan: &Plan, keys: JobKeys, addresses: Addresses) -> Self {
+        // Every host has an address before any is described, so binding cannot fail here.
+        let bound = bind(plan, &addresses, CalledBy::Name);
+        let files = bound.map(|bound| bound.files).unwrap_or_default();
+        Self { etc_hosts: etc_hosts(plan, &addresses), files, keys, addresses }
+    }
+}
+
 /// Describes a host.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the one place where everything about a host comes together"
-)]
 pub(crate) fn host(
     plan: &Plan,
     host: &Host,
     incarnation: Incarnation,
     machine: &Machine,
-    keys: &JobKeys,
-    addresses: &Addresses,
+    shared: &Shared,
     address: SocketAddr,
     folder: &Path,
 ) -> Furnished {
@@ -79,8 +93,8 @@ pub(crate) fn host(
         name: host.name.clone(),
         isolation: machine.isolation,
         stage: machine.stage.clone(),
-        etc_hosts: etc_hosts(plan, addresses),
-        files: files(plan, host, keys, addresses),
+        etc_hosts: shared.etc_hosts.clone(),
+        files: files(plan, host, shared),
         programs: vec![(machine.program.clone(), bin("unisono-agent"))],
         folders: vec![(folder.to_owned(), PathBuf::from(format!("{HOME}/job")))],
         links: names.map(|name| (bin(name), PathBuf::from("unisono-agent"))).collect(),
@@ -91,7 +105,7 @@ pub(crate) fn host(
             .working_dir
             .as_ref()
             .map_or_else(|| machine.working_dir.clone(), PathBuf::from),
-        environment: environment(plan, host, machine, addresses, launches),
+        environment: environment(plan, host, machine, &shared.addresses, launches),
         argv: command.argv,
     };
     let mpi = machine.mpi.as_ref().filter(|_| machine.tag_ranks && launches);
@@ -138,20 +152,19 @@ fn etc_hosts(plan: &Plan, addresses: &Addresses) -> String {
     text
 }
 
-fn files(plan: &Plan, host: &Host, keys: &JobKeys, addresses: &Addresses) -> Vec<HostFile> {
-    let mut files = Vec::new();
-    // Every host has an address before any is described, so binding cannot fail here.
-    if let Ok(bound) = bind(plan, addresses, CalledBy::Name) {
-        for planned in &plan.program_of(host).files {
-            if let Some(file) = bound.files.get(&planned.path) {
-                files.push(HostFile {
-                    path: planned.path.clone().into(),
-                    mode: file.mode,
-                    text: file.text.clone(),
-                });
-            }
-        }
-    }
+fn files(plan: &Plan, host: &Host, shared: &Shared) -> Vec<HostFile> {
+    let keys = &shared.keys;
+    let planned = plan.program_of(host).files.iter();
+    let mut files: Vec<HostFile> = planned
+        .filter_map(|planned| {
+            let file = shared.files.get(&planned.path)?;
+            Some(HostFile {
+                path: planned.path.clone().into(),
+                mode: file.mode,
+                text: file.text.clone(),
+            })
+        })
+        .collect();
     let secret = |name: &str, text: String| HostFile {
         path: format!("{HOME}/agent/{name}").into(),
         mode: 0o400,
@@ -178,8 +191,7 @@ fn environment(
     launches: bool,
 ) -> Vec<(String, String)> {
     let program = plan.program_of(host);
-    let mut variables: std::collections::BTreeMap<String, String> =
-        machine.environment.iter().cloned().collect();
+    let mut variables: BTreeMap<String, String> = machine.environment.iter().cloned().collect();
     let (of_host, with_addresses) =
         (env::of_host(plan, host), env::with_addresses(plan, host, addresses));
     let planned = [&program.user_env, &program.added_env, &of_host, &with_addresses];

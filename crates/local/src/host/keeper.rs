@@ -64,7 +64,7 @@ fn unshare(flags: UnshareFlags) -> Result<(), SetUpError> {
 }
 
 /// As shells tell it: the code, or 128 and the signal.
-fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal))

@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
+pub(crate) use keeper::exit_code;
 pub use spec::{HostFile, HostSpec, Isolation};
 
 /// The first argument by which the program knows that it is to be a host's keeper.
