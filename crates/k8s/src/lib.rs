@@ -1,0 +1,1 @@
+//! Engine: Kubernetes objects. Renders what a plan wants, observes what is there, applies the difference.
