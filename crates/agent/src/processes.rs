@@ -1,6 +1,8 @@
 //! Reads the process tree: a process id goes in, its children or all its descendants come out.
 
 use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
@@ -9,6 +11,9 @@ const PROCESS_IDS: i32 = 4 << 20;
 
 /// All processes below this one, parents before children. It is a snapshot: callers that kill ask again until none is left.
 pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+    if !shows_our_namespace("/proc/self") {
+        return if root == rustix::process::getpid() { children_by_asking() } else { Vec::new() };
+    }
     let mut found = children(root);
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
@@ -20,7 +25,20 @@ pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
 
 /// The direct children of this very process.
 pub(crate) fn own_children() -> Vec<Pid> {
-    children(rustix::process::getpid())
+    if shows_our_namespace("/proc/self") {
+        children(rustix::process::getpid())
+    } else {
+        children_by_asking()
+    }
+}
+
+/// What a file of `/proc` holds, up to a limit. Such a file does not tell its size, and the kernel gathers its text anew for each
+/// small piece that is asked for.
+pub(crate) fn contents(path: &str, limit: u64) -> io::Result<Vec<u8>> {
+    const USUAL: usize = 8 << 10;
+    let mut bytes = Vec::with_capacity(USUAL);
+    fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether a process has begun to end: the kernel marks it before it closes what the process had open.
@@ -32,8 +50,7 @@ pub(crate) fn is_exiting(pid: Pid) -> bool {
     if !shows_our_namespace("/proc/self") {
         return false;
     }
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    let Ok(stat) = stat else {
+    let Ok(stat) = text(&format!("/proc/{}/stat", pid.as_raw_nonzero())) else {
         return true;
     };
     let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_ascii_whitespace());
@@ -52,10 +69,12 @@ pub(crate) fn signal_group(leader: Pid, signal: Signal) {
 }
 
 fn children(parent: Pid) -> Vec<Pid> {
-    if shows_our_namespace("/proc/self") {
-        return children_by_task(parent).unwrap_or_else(|| children_by_stat(parent));
-    }
-    if parent == rustix::process::getpid() { children_by_asking() } else { Vec::new() }
+    children_by_task(parent).unwrap_or_else(|| children_by_stat(parent))
+}
+
+fn text(path: &str) -> io::Result<String> {
+    const LONGEST: u64 = 1 << 20;
+    Ok(String::from_utf8_lossy(&contents(path, LONGEST)?).into_owned())
 }
 
 /// Whether `/proc` is there and counts processes as we do: one of another PID namespace would name strangers.
@@ -67,15 +86,20 @@ fn shows_our_namespace(itself: &str) -> bool {
 /// The quick way, where the kernel was built with it.
 fn children_by_task(parent: Pid) -> Option<Vec<Pid>> {
     let parent = parent.as_raw_nonzero();
-    let main_thread = format!("/proc/{parent}/task/{parent}/children");
-    let mut text = fs::read_to_string(main_thread).ok()?;
+    /// Links of a folder with one folder in it.
+    const ONE_THREAD: u64 = 3;
+    let mut children = text(&format!("/proc/{parent}/task/{parent}/children")).ok()?;
     // Only a threaded parent (mpirun, say) has children elsewhere than under its main thread.
-    for thread in fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten() {
-        if thread.file_name().to_str() != Some(&parent.to_string()) {
-            text += &fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+    let threads = format!("/proc/{parent}/task");
+    if fs::metadata(&threads).ok()?.nlink() != ONE_THREAD {
+        for thread in fs::read_dir(threads).ok()?.flatten() {
+            if thread.file_name().to_str() != Some(&parent.to_string()) {
+                let of_thread = thread.path().join("children");
+                children += &of_thread.to_str().and_then(|it| text(it).ok()).unwrap_or_default();
+            }
         }
     }
-    Some(text.split_ascii_whitespace().filter_map(parse_pid).collect())
+    Some(children.split_ascii_whitespace().filter_map(parse_pid).collect())
 }
 
 /// The slow way: every process says who its parent is.
@@ -100,7 +124,7 @@ fn children_by_asking() -> Vec<Pid> {
 }
 
 fn parent_of(pid: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let stat = text(&format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     // The second field is the program's name in brackets, and may itself hold blanks and brackets.
     let (_, after_name) = stat.rsplit_once(')')?;
     parse_pid(after_name.split_ascii_whitespace().nth(1)?)

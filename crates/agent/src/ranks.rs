@@ -1,8 +1,6 @@
 //! Finds the MPI ranks below a supervisor by the number each carries in its environment; `/proc` goes in, ranks come out.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
@@ -98,7 +96,8 @@ impl Watch {
         // A rank's own children inherit its environment; parents come first in the tree, so the rank itself is seen first.
         let mut known: HashSet<u32> = self.present.values().map(|rank| rank.rank).collect();
         for pid in tree {
-            if let Some(rank) = rank_of(pid)
+            if !self.present.contains_key(&pid)
+                && let Some(rank) = rank_of(pid)
                 && known.insert(rank.rank)
             {
                 changes.appeared.push(rank.clone());
@@ -111,10 +110,8 @@ impl Watch {
 
 fn rank_of(pid: Pid) -> Option<Rank> {
     let pid = pid.as_raw_nonzero().get();
-    let mut environment = Vec::new();
-    fs::File::open(format!("/proc/{pid}/environ"))
-        .and_then(|file| file.take(LONGEST_ENVIRONMENT).read_to_end(&mut environment))
-        .ok()?;
+    let environment =
+        processes::contents(&format!("/proc/{pid}/environ"), LONGEST_ENVIRONMENT).ok()?;
     Some(Rank {
         rank: number(&environment, &RANK)?,
         pid,

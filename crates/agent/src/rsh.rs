@@ -30,8 +30,8 @@ use crate::tree::PASSED_ON;
 /// The exit code of ssh's own failures, which its callers know.
 pub(crate) const FAILED: u8 = 255;
 
-/// A moment without news after which the start is over.
-const QUIET: Duration = Duration::from_millis(500);
+/// A moment without news after which the start is over, of a job with many hosts too.
+const QUIET: Duration = Duration::from_secs(3);
 
 /// How much standard input is read at a time.
 const STDIN_READ: usize = 16 << 10;
