@@ -2,7 +2,7 @@
 .PHONY: demo test lint bench cluster help
 
 demo: ## Run one example job of each system on isolated hosts of this machine
-	@cargo xtask setup demo && cargo build --release --quiet && cargo xtask demo
+	@cargo xtask setup demo && cargo build --release --quiet --no-default-features && cargo xtask demo
 
 test: ## Install what the tests need and run them all
 	@cargo xtask setup test && cargo test --workspace --quiet

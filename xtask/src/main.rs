@@ -1,6 +1,7 @@
 //! What the Makefile calls: set-up, tidy checks, code generation.
 
 mod agent;
+mod cargo;
 mod cluster;
 mod demo;
 mod generate;

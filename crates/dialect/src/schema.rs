@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::kubernetes::POD_TEMPLATE;
 use crate::reference::sentence;
 use crate::shape::{Field, Kind, Others, Presence, Shape};
 
@@ -11,6 +12,9 @@ pub enum SchemaStyle {
     /// JSON Schema, draft 2020-12: strict, so that an editor marks a misspelt key.
     JsonSchema,
     /// A structural OpenAPI v3 schema, as custom resource definitions need it: types everywhere, none inside a choice.
+    ///
+    /// Nothing is pruned and nothing is required: the API server serves one object in every version, so that a rule about
+    /// the whole object would refuse an edit through a version the object was not written in.
     Structural,
 }
 
@@ -44,18 +48,20 @@ fn object(shape: &'static Shape, style: SchemaStyle) -> Map<String, Value> {
         .collect();
     let mut document = Map::new();
     document.insert("type".into(), "object".into());
+    if style == SchemaStyle::Structural {
+        document.insert(PRESERVE.into(), true.into());
+        // What a pod is made of changes with the server's version, and is the server's to check.
+        if !std::ptr::eq(shape, &POD_TEMPLATE) {
+            document.insert("properties".into(), properties.into());
+        }
+        return document;
+    }
     document.insert("properties".into(), properties.into());
     if !required.is_empty() {
         document.insert("required".into(), required.into());
     }
-    match (style, shape.others) {
-        (SchemaStyle::JsonSchema, Others::Warn) => {
-            document.insert("additionalProperties".into(), false.into());
-        }
-        (SchemaStyle::Structural, Others::Keep) => {
-            document.insert(PRESERVE.into(), true.into());
-        }
-        (SchemaStyle::JsonSchema, Others::Keep) | (SchemaStyle::Structural, Others::Warn) => {}
+    if shape.others == Others::Warn {
+        document.insert("additionalProperties".into(), false.into());
     }
     document
 }

@@ -11,6 +11,8 @@ mod ks;
 mod list;
 mod logs;
 mod man;
+#[cfg(feature = "kubernetes")]
+mod operator;
 mod plan;
 mod run;
 mod status;
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
+    #[cfg(feature = "kubernetes")]
+    Operator(operator::OperatorArgs),
 }
 
 /// Does it.
@@ -62,5 +66,7 @@ pub(crate) fn run(command: &Command, context: &mut Context) -> Result<Exit, Erro
         Command::Run(args) => run::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Stop(args) => stop::run(args, context),
+        #[cfg(feature = "kubernetes")]
+        Command::Operator(args) => operator::run(args, context),
     }
 }

@@ -1,0 +1,84 @@
+//! What the operator may do: exactly what it does. A test compares this table with the audit log of a real cluster.
+
+use serde_json::{Value, json};
+
+use super::{NAME, Options};
+use crate::resources::RESOURCES;
+
+/// Group, resources and verbs.
+type Grant = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+/// What it does in the namespaces of jobs, besides what it does with the jobs themselves.
+const WITH_JOBS: &[Grant] = &[
+    ("", &["pods"], &["list", "watch", "create", "patch", "delete"]),
+    ("batch", &["jobs"], &["list", "watch", "create", "delete"]),
+    ("batch", &["jobs/status"], &["patch"]),
+    ("", &["configmaps"], &["create", "patch"]),
+    ("", &["secrets", "services"], &["create"]),
+    ("", &["events"], &["create"]),
+    ("scheduling.x-k8s.io", &["podgroups"], &["create", "delete"]),
+    ("scheduling.volcano.sh", &["podgroups"], &["create", "delete"]),
+    ("scheduling.incubator.k8s.io", &["podgroups"], &["create", "delete"]),
+];
+
+/// What it does in its own namespace.
+const AT_HOME: &[Grant] = &[("coordination.k8s.io", &["leases"], &["get", "create", "update"])];
+
+pub(super) fn objects(options: &Options) -> Vec<Value> {
+    let mut objects = vec![json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": NAME, "namespace": options.namespace, "labels": super::labels()},
+    })];
+    let with_jobs: Vec<Value> = RESOURCES
+        .iter()
+        .flat_map(|resource| {
+            let status = format!("{}/status", resource.plural);
+            [
+                json!({"apiGroups": [resource.group], "resources": [resource.plural], "verbs": ["list", "watch", "delete"]}),
+                json!({"apiGroups": [resource.group], "resources": [status], "verbs": ["patch"]}),
+            ]
+        })
+        .chain(WITH_JOBS.iter().map(rule))
+        .collect();
+    objects.extend(match &options.only_namespace {
+        Some(namespace) => granted(options, "Role", Some(namespace), NAME, &with_jobs),
+        None => granted(options, "ClusterRole", None, NAME, &with_jobs),
+    });
+    let at_home: Vec<Value> = AT_HOME.iter().map(rule).collect();
+    let name = format!("{NAME}-lease");
+    objects.extend(granted(options, "Role", Some(&options.namespace), &name, &at_home));
+    objects
+}
+
+/// A role and its binding to the operator's account.
+fn granted(
+    options: &Options,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+    rules: &[Value],
+) -> [Value; 2] {
+    let mut metadata = json!({"name": name, "labels": super::labels()});
+    if let Some(namespace) = namespace {
+        metadata["namespace"] = namespace.into();
+    }
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": kind,
+        "metadata": metadata,
+        "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": format!("{kind}Binding"),
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": options.namespace}],
+    });
+    [role, binding]
+}
+
+fn rule((group, resources, verbs): &Grant) -> Value {
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
