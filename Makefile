@@ -14,7 +14,7 @@ lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
 	@cargo xtask tidy && cargo xtask generate --check
 
 bench: ## Measure, and print tables
-	@cargo xtask setup bench && cargo bench --workspace
+	@cargo xtask setup bench && cargo bench --workspace --bench '*'
 
 cluster: ## Start a real Kubernetes on this machine to play with
 	@cargo xtask setup test && cargo xtask cluster up

@@ -27,7 +27,15 @@ pub(crate) struct Builder<'source> {
 /// A list or map that is not closed yet.
 enum Open {
     List { start: u32, items: Vec<Node> },
-    Map { start: u32, entries: Vec<Entry>, key: Option<(String, Range)> },
+    Map { start: u32, entries: Vec<Entry>, key: Option<Key> },
+}
+
+/// A key whose value is still to come.
+struct Key {
+    text: String,
+    range: Range,
+    /// Whether it is YAML's merge key.
+    merges: bool,
 }
 
 impl<'source> Builder<'source> {
@@ -105,7 +113,9 @@ impl<'source> Builder<'source> {
             None => self.root = Some(node),
             Some(Open::List { items, .. }) => items.push(node),
             Some(Open::Map { entries, key, .. }) => match key.take() {
-                Some((key, key_range)) => entries.push(Entry { key, key_range, node }),
+                Some(Key { text: key, range: key_range, merges }) => {
+                    entries.push(Entry { key, key_range, merges, node });
+                }
                 None => {
                     let text = node.scalar_text();
                     if text.is_none() && !node.is_null() && self.faults.len() < MAX_FAULTS {
@@ -113,14 +123,15 @@ impl<'source> Builder<'source> {
                         let place = self.source.place(node.range);
                         self.faults.push(Note::new(&codes::WRONG_TYPE, message).at(place));
                     }
-                    *key = Some((text.unwrap_or_default(), node.range));
+                    let merges = matches!(&node.value, Value::Plain(text) if text == "<<");
+                    *key = Some(Key { text: text.unwrap_or_default(), range: node.range, merges });
                 }
             },
         }
     }
 
     fn report_duplicates(&mut self, entries: &[Entry]) {
-        let mut sorted: Vec<&Entry> = entries.iter().filter(|entry| entry.key != "<<").collect();
+        let mut sorted: Vec<&Entry> = entries.iter().filter(|entry| !entry.merges).collect();
         sorted.sort_by(|left, right| left.key.cmp(&right.key));
         let pairs = sorted.iter().zip(sorted.iter().skip(1));
         let duplicates = pairs.filter(|(first, second)| first.key == second.key);

@@ -102,6 +102,8 @@ codes! {
         "The field is accepted for old files' sake and does nothing, in its own system too.";
     LOST = "lost-in-conversion", Warning, "a conversion could not carry a value",
         "The dialect that was asked for has no place for this value, or gives it another meaning. `convert --strict` refuses to lose anything.";
+    SECRET_WRITTEN = "secret-written", Warning, "values of secrets stand in the written commands",
+        "OpenPAI puts the values of `secrets` into commands before it runs them, and so does reading. A job that is written again has them in its commands, for everybody to read. Replace them by variables that are set elsewhere, such as from a Kubernetes Secret.";
 }
 
 #[cfg(test)]

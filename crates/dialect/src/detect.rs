@@ -13,8 +13,8 @@ pub(crate) enum Found<'tree> {
     Job(Dialect),
     /// A list of objects, each to be looked at by itself.
     List(&'tree [Node]),
-    /// A Kubernetes object that is no job.
-    OtherObject(String),
+    /// A Kubernetes object that Unisono does not read, and what to tell about it.
+    OtherObject(Note),
     /// Something that we cannot or should not run, and why.
     Refused(Note),
 }
@@ -65,9 +65,22 @@ fn kubernetes_object<'tree>(root: &'tree Node, version: &str, kind: &str) -> Fou
                     .hint("to run it by MPI, write an MPIJob whose launcher runs `mpirun … python …`"),
             )
         }
-        (_, other) => Found::OtherObject(other.to_owned()),
+        (version, "Job") if version.starts_with(VOLCANO) => Found::OtherObject(
+            Note::new(
+                &codes::SKIPPED_DOCUMENT,
+                "the Volcano Job in this file is skipped: Unisono does not read Volcano's jobs",
+            )
+            .hint("write its master as the Launcher and its workers as the Worker of an MPIJob (kubeflow.org/v2beta1)"),
+        ),
+        (_, other) => Found::OtherObject(
+            Note::new(&codes::SKIPPED_DOCUMENT, format!("the {other} in this file is skipped"))
+                .hint("apply it with kubectl if the job needs it"),
+        ),
     }
 }
+
+/// The API group of Volcano's jobs, which are batch jobs of the same kind as Kubernetes' own.
+const VOLCANO: &str = "batch.volcano.sh/";
 
 fn plain_document<'tree>(root: &'tree Node) -> Found<'tree> {
     if root.get("apiVersion").is_some() {

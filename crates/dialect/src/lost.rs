@@ -54,6 +54,7 @@ impl<'job> Lost<'job> {
             groups,
             launch_rights: _,
             policies,
+            secrets: _,
             origins: _,
         } = self.job;
         if let Some(namespace) = namespace {

@@ -28,7 +28,7 @@ fn node(json: &serde_json::Value, counter: &mut u32) -> Node {
                 .iter()
                 .map(|(key, value)| {
                     let key_range = Range { start: next(counter), end: *counter };
-                    Entry { key: key.clone(), key_range, node: node(value, counter) }
+                    Entry { key: key.clone(), key_range, merges: false, node: node(value, counter) }
                 })
                 .collect(),
         ),

@@ -95,10 +95,7 @@ fn read_tree(
                 read_tree(source, item, options, readings, skipped);
             }
         }
-        Found::OtherObject(kind) => {
-            let note =
-                Note::new(&codes::SKIPPED_DOCUMENT, format!("the {kind} in this file is skipped"))
-                    .hint("apply it with kubectl if the job needs it");
+        Found::OtherObject(note) => {
             skipped.push(Document { source, root: root.clone() }.note(note, &root));
         }
         Found::Refused(fault) => {

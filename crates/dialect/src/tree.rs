@@ -62,6 +62,8 @@ pub struct Entry {
     pub key: String,
     /// Where the key stands.
     pub key_range: Range,
+    /// Whether it is YAML's merge key: `<<` without quotes.
+    pub merges: bool,
     /// The value.
     pub node: Node,
 }

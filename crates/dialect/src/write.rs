@@ -2,6 +2,8 @@
 
 use unisono_job::{Dialect, Job, Note};
 
+use crate::codes;
+
 /// A job, written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -22,6 +24,18 @@ pub const WRITABLE: [Dialect; 5] = [
 
 /// The job as text of that dialect; none when jobs cannot be written in it.
 pub fn write(job: &Job, dialect: Dialect) -> Option<Written> {
+    let mut written = written(job, dialect)?;
+    if !job.secrets.is_empty() {
+        let message = format!("the values of secrets stand in the commands: {}", job.secrets);
+        written.notes.push(
+            Note::new(&codes::SECRET_WRITTEN, message)
+                .hint("take them out before you give the file to anybody"),
+        );
+    }
+    Some(written)
+}
+
+fn written(job: &Job, dialect: Dialect) -> Option<Written> {
     match dialect {
         Dialect::AzureCommand => Some(crate::azureml::write(job)),
         Dialect::OpenPaiV2 => Some(crate::openpai::write(job)),

@@ -163,7 +163,7 @@ fn depth(node: &Node) -> usize {
     1 + items.chain(entries).max().unwrap_or(0)
 }
 
-/// Replaces every `<<` key by the entries of the maps it names; keys that stand beside it win.
+/// Replaces every plain `<<` key by the entries of the maps it names; keys that stand beside it win.
 fn merged(source: &Source<'_>, node: Node, faults: &mut Vec<Note>) -> Node {
     let value = match node.value {
         Value::List(items) => {
@@ -176,12 +176,12 @@ fn merged(source: &Source<'_>, node: Node, faults: &mut Vec<Note>) -> Node {
 }
 
 fn merged_entries(source: &Source<'_>, entries: Vec<Entry>, faults: &mut Vec<Note>) -> Vec<Entry> {
-    let has_merge = entries.iter().any(|entry| entry.key == "<<");
+    let has_merge = entries.iter().any(|entry| entry.merges);
     let mut own: Vec<Entry> = Vec::with_capacity(entries.len());
     let mut inherited: Vec<Entry> = Vec::new();
     for entry in entries {
         let node = merged(source, entry.node, faults);
-        if entry.key != "<<" {
+        if !entry.merges {
             own.push(Entry { node, ..entry });
             continue;
         }
@@ -252,6 +252,16 @@ mod tests {
         assert_eq!(root.at(&["worker", "image"]).and_then(Node::text), Some("x"));
         assert_eq!(root.at(&["worker", "cpu"]).and_then(Node::text), Some("2"));
         assert_eq!(root.at(&["also", "cpu"]).and_then(Node::text), Some("1"));
+    }
+
+    #[test]
+    fn a_quoted_merge_key_is_a_key_like_any_other() {
+        let root = one("a: &a {x: 1}\nb: {\"<<\": *a}\nc: {'<<': 3, !!str <<: 4, d: *a}\n");
+        assert_eq!(root.faults[0].code.name, "duplicate-key", "both are text");
+        let root = one("a: &a {x: 1}\nb: {\"<<\": *a}\nc: {'<<': 3}\n").root.expect("it is YAML");
+        assert_eq!(root.at(&["b", "<<", "x"]).and_then(Node::text), Some("1"));
+        assert_eq!(root.at(&["c", "<<"]).and_then(Node::text), Some("3"));
+        assert_eq!(root.at(&["b", "x"]), None);
     }
 
     #[test]

@@ -135,3 +135,16 @@ fn a_job_without_its_parts_is_refused() {
     let nothing = HEAD.trim_end_matches("spec:\n");
     assert_eq!(told(nothing), ["missing-field "]);
 }
+
+#[test]
+fn a_volcano_job_is_skipped_and_says_so() {
+    let volcano = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec: {tasks: []}\n";
+    let alone = reading(volcano);
+    let told: Vec<&str> = alone.notes.iter().map(|note| note.message.as_str()).collect();
+    let skipped = "the Volcano Job in this file is skipped: Unisono does not read Volcano's jobs";
+    assert_eq!(told, ["the file holds no MPI job", skipped]);
+    let both = format!("{volcano}---\n{HEAD}  job: {{parallelism: 3, {TEMPLATE}}}\n");
+    let reading = reading(&both);
+    assert!(reading.job.is_some(), "{:#?}", reading.notes);
+    assert!(reading.notes.iter().any(|note| note.message == skipped), "{:#?}", reading.notes);
+}

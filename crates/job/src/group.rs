@@ -39,6 +39,28 @@ pub struct Group {
     pub extras: Option<Extras>,
 }
 
+impl Group {
+    /// A group with nothing but what every group has; it never ends the job.
+    pub fn new(name: impl Into<String>, replicas: u32, slots: Slots, runs: Runs) -> Self {
+        Self {
+            name: name.into(),
+            replicas,
+            slots,
+            runs,
+            image: None,
+            resources: Resources::default(),
+            env: Vec::new(),
+            working_dir: None,
+            code: None,
+            ports: Vec::new(),
+            shm_mib: None,
+            end: EndRule::NEVER,
+            restart: RestartPolicy::Never,
+            extras: None,
+        }
+    }
+}
+
 /// Rank slots on each member of a group, and how we know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slots {

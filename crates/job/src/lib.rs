@@ -13,6 +13,7 @@ mod note;
 mod place;
 mod policy;
 mod quantity;
+mod secrets;
 mod words;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub use policy::{
     CleanUp, Gang, LaunchRights, LauncherStart, Policies, RestartPolicy, Retry, RetryCount,
 };
 pub use quantity::{Quantity, QuantityError};
+pub use secrets::Secrets;
 pub use words::{SplitError, quote, split_words};
 
 /// One MPI job, whatever system it was written for.
@@ -59,12 +61,33 @@ pub struct Job {
     pub launch_rights: LaunchRights,
     /// Retries, deadlines, clean-up and the like.
     pub policies: Policies,
+    /// Values in the commands that nobody is to be shown.
+    #[serde(skip)]
+    pub secrets: Secrets,
     /// Where the values above stood in the file.
     #[serde(skip)]
     pub origins: Origins,
 }
 
 impl Job {
+    /// A job of these groups with nothing else said: any MPI, one attempt, only the launcher launches.
+    pub fn new(name: JobName, dialect: Dialect, groups: Vec<Group>) -> Self {
+        Self {
+            name,
+            namespace: None,
+            dialect,
+            experiment: None,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            mpi: MpiChoice { flavour: None, from: MpiFrom::Unknown },
+            groups,
+            launch_rights: LaunchRights::Launcher,
+            policies: Policies::default(),
+            secrets: Secrets::default(),
+            origins: Origins::default(),
+        }
+    }
+
     /// The number of hosts over all groups.
     pub fn host_count(&self) -> u64 {
         self.groups.iter().map(|group| u64::from(group.replicas)).sum()

@@ -269,6 +269,11 @@ impl Plan {
         self.job.namespace.as_deref().unwrap_or(&self.facts.namespace)
     }
 
+    /// Words of a command as they may be shown: the job's secrets are hidden.
+    pub fn shown(&self, words: &[String]) -> Vec<String> {
+        words.iter().map(|word| self.job.secrets.hidden(word)).collect()
+    }
+
     /// Whether this member may start processes on other hosts.
     pub fn may_launch(&self, member: Member) -> bool {
         match self.job.launch_rights {

@@ -53,8 +53,8 @@ pub struct HostView<'plan> {
 pub struct LaunchView<'plan> {
     /// The host that runs it.
     pub on: &'plan str,
-    /// What is executed; null when only the image knows it.
-    pub argv: Option<&'plan [String]>,
+    /// What is executed, with secrets hidden; null when only the image knows it.
+    pub argv: Option<Vec<String>>,
     /// The environment Unisono adds.
     pub env: BTreeMap<String, String>,
 }
@@ -97,7 +97,7 @@ fn launch_view(plan: &Plan) -> Option<LaunchView<'_>> {
     let added = program.added_env.iter().cloned();
     Some(LaunchView {
         on: &host.name,
-        argv: words(program),
+        argv: words(plan, program),
         env: added
             .chain(env::of_host(plan, host))
             .map(|Variable { name, value }| (name, value))
@@ -105,9 +105,9 @@ fn launch_view(plan: &Plan) -> Option<LaunchView<'_>> {
     })
 }
 
-fn words(program: &Program) -> Option<&[String]> {
+fn words(plan: &Plan, program: &Program) -> Option<Vec<String>> {
     match &program.argv {
-        Argv::Words(words) => Some(words),
+        Argv::Words(words) => Some(plan.shown(words)),
         Argv::ImageEntry(_) | Argv::Nothing => None,
     }
 }

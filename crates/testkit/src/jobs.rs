@@ -2,8 +2,7 @@
 
 use unisono_job::{
     CleanUp, Command, Dialect, EndRule, Flavour, Gang, Group, Job, JobName, LaunchRights,
-    MpiChoice, MpiFrom, Origins, Policies, PortRequest, Resources, RestartPolicy, Retry,
-    RetryCount, Runs, Slots,
+    MpiChoice, MpiFrom, PortRequest, RestartPolicy, Retry, RetryCount, Runs, Slots,
 };
 
 /// A command from words.
@@ -13,22 +12,8 @@ pub fn words(words: &[&str]) -> Command {
 
 /// A group that ends the job by no rule of its own.
 pub fn group(name: &str, replicas: u32, slots: u32, runs: Runs) -> Group {
-    Group {
-        name: name.to_owned(),
-        replicas,
-        slots: if slots == 0 { Slots::NONE } else { Slots::stated(slots) },
-        runs,
-        image: None,
-        resources: Resources::default(),
-        env: Vec::new(),
-        working_dir: None,
-        code: None,
-        ports: Vec::new(),
-        shm_mib: None,
-        end: EndRule::NEVER,
-        restart: RestartPolicy::Never,
-        extras: None,
-    }
+    let slots = if slots == 0 { Slots::NONE } else { Slots::stated(slots) };
+    Group::new(name, replicas, slots, runs)
 }
 
 /// A job of these groups.
@@ -37,19 +22,9 @@ pub fn group(name: &str, replicas: u32, slots: u32, runs: Runs) -> Group {
 ///
 /// When the name is none.
 pub fn job(name: &str, dialect: Dialect, groups: Vec<Group>) -> Job {
-    Job {
-        name: JobName::new(name).expect("a test's job name is one"),
-        namespace: None,
-        dialect,
-        experiment: None,
-        labels: [].into(),
-        annotations: [].into(),
-        mpi: MpiChoice { flavour: Some(Flavour::OpenMpi), from: MpiFrom::Default },
-        groups,
-        launch_rights: LaunchRights::Launcher,
-        policies: Policies::default(),
-        origins: Origins::default(),
-    }
+    let name = JobName::new(name).expect("a test's job name is one");
+    let mpi = MpiChoice { flavour: Some(Flavour::OpenMpi), from: MpiFrom::Default };
+    Job { mpi, ..Job::new(name, dialect, groups) }
 }
 
 /// A Kubeflow job with a launcher and workers, and that system's defaults.

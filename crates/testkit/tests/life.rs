@@ -171,7 +171,11 @@ fn restarts_for_lost_members_are_bounded() {
     let once = disturbed(quiet, 5_000, strike(1, Cause::Evicted));
     let story = tell(&disturbed(once, 12_000, strike(1, Cause::Evicted)));
     assert_eq!(end(&story), (Verdict::Failed, EndReason::LostTooOften, 137));
-    assert_eq!(story.status.conditions.last().unwrap().reason, "MPIJobEvicted");
+    let failed = story.status.conditions.last().unwrap();
+    assert_eq!(
+        (failed.reason.as_str(), failed.message.as_str()),
+        ("MPIJobEvicted", "1/2 workers are evicted")
+    );
     assert!(story.status.completed.is_some());
 }
 

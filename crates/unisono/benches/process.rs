@@ -1,7 +1,6 @@
 //! How long `unisono plan` takes as a process: every example, and one job from 10 to 100,000 hosts.
 //!
-//! Prints a table and writes it into docs/measurements.md. Each number is the least of several runs: a machine that does other
-//! things can only make a run slower.
+//! Prints a table. Each number is the least of several runs: a machine that does other things can only make a run slower.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,8 +8,6 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HOSTS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
-const BEGIN: &str = "<!-- plan: begin -->\n";
-const END: &str = "<!-- plan: end -->\n";
 
 #[expect(clippy::print_stdout, reason = "the table is what the measurement is for")]
 fn main() {
@@ -28,7 +25,6 @@ fn main() {
         row(&mut table, &format!("{hosts} hosts, `--output json`"), least, Some(hosts));
     }
     println!("{table}");
-    record(&root.join("docs/measurements.md"), &table);
 }
 
 fn examples(root: &Path) -> Vec<PathBuf> {
@@ -63,12 +59,4 @@ fn row(table: &mut String, what: &str, least: Duration, hosts: Option<u32>) {
     });
     // Writing to a String cannot fail.
     let _written = writeln!(table, "| {what} | {milliseconds:.2} ms | {each} |");
-}
-
-/// Puts the table between its marks; other measurements stay.
-fn record(path: &Path, table: &str) {
-    let text = std::fs::read_to_string(path).expect("docs/measurements.md is there");
-    let (before, rest) = text.split_once(BEGIN).expect("its first mark is there");
-    let (_, after) = rest.split_once(END).expect("its last mark is there");
-    std::fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).expect("it is writable");
 }

@@ -1,10 +1,7 @@
 //! CLI v2 command jobs: the command is what every rank runs, and we write the launch line before it.
 
-use std::collections::BTreeMap;
-
 use unisono_job::{
-    Command, Dialect, EndRule, Group, Job, LaunchLine, LaunchRights, MpiChoice, MpiFrom, Note,
-    Origins, Policies, Resources, RestartPolicy, Runs, Slots, SlotsFrom,
+    Command, Dialect, EndRule, Group, Job, LaunchLine, Note, Policies, Runs, Slots, SlotsFrom,
 };
 
 use super::codes::{OWN_LAUNCHER, PROCESS_COUNT, UNRESOLVED_INPUT};
@@ -69,38 +66,21 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     let slots = slots(processes.map(|(count, _)| count), root, notebook);
     let replicas = hosts.map_or(1, |(count, _)| count);
     let command = rank_command(root, notebook)?;
+    let launch = launch_line(u64::from(replicas) * u64::from(slots.count), command);
     let group = Group {
-        name: "node".to_owned(),
-        replicas,
-        slots,
-        runs: Runs::LaunchOnFirst(launch_line(
-            u64::from(replicas) * u64::from(slots.count),
-            command,
-        )),
         image,
-        resources: Resources::default(),
         env,
-        working_dir: None,
         code,
-        ports: Vec::new(),
         shm_mib: shm_mib(root.at(&["resources", "shm_size"])),
         end: EndRule::FIRST,
-        restart: RestartPolicy::Never,
-        extras: None,
+        ..Group::new("node", replicas, slots, Runs::LaunchOnFirst(launch))
     };
     let deadline_seconds = root.at(&["limits", "timeout"]).and_then(Node::integer);
     Some(Job {
-        name,
-        namespace: None,
-        dialect: Dialect::AzureCommand,
         experiment: root.at(&["experiment_name"]).and_then(Node::text).map(str::to_owned),
-        labels: BTreeMap::new(),
         annotations: annotations(kept),
-        mpi: MpiChoice { flavour: None, from: MpiFrom::Unknown },
-        groups: vec![group],
-        launch_rights: LaunchRights::Launcher,
         policies: Policies { deadline_seconds, ..Policies::default() },
-        origins: Origins::default(),
+        ..Job::new(name, Dialect::AzureCommand, vec![group])
     })
 }
 

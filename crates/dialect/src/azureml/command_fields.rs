@@ -1,6 +1,6 @@
 //! The fields of CLI v2 command jobs.
 
-use super::fields::{CODE_KIND, ENVIRONMENT, HOSTS, PROCESSES, STRINGS};
+use super::fields::{CODE_FOLDER, ENVIRONMENT, EXPERIMENT, HOSTS, PROCESSES, STRINGS, VARIABLES};
 use crate::shape::{Field, Form, Kind, Shape};
 
 pub(super) static JOB: Shape = Shape::new(
@@ -11,12 +11,7 @@ pub(super) static JOB: Shape = Shape::new(
         Field::new("name", Kind::FilledText, "the job's name, unique in its workspace")
             .or("the name of the file"),
         Field::new("display_name", Kind::Text, "a name for people; need not be unique"),
-        Field::new(
-            "experiment_name",
-            Kind::FilledText,
-            "the name under which runs are listed together",
-        )
-        .or("the name of the working folder"),
+        EXPERIMENT,
         Field::new("description", Kind::Text, "what the job is for"),
         Field::new("tags", STRINGS, "words to find the job by"),
         Field::new("properties", STRINGS, "values of the user's own"),
@@ -26,18 +21,14 @@ pub(super) static JOB: Shape = Shape::new(
             "what every rank runs, by bash; Unisono writes the mpirun line before it",
         )
         .required(),
-        Field::new(
-            "code",
-            CODE_KIND,
-            "the folder with the program, which becomes the working directory",
-        ),
+        CODE_FOLDER,
         Field::new(
             "environment",
             ENVIRONMENT,
             "`azureml:NAME:VERSION`, `azureml:NAME@LABEL` or `{image: …}`",
         )
         .required(),
-        Field::new("environment_variables", STRINGS, "variables of every process"),
+        VARIABLES,
         Field::new(
             "compute",
             Kind::Either(&[Kind::FilledText, Kind::Object(&PREVIEW_COMPUTE)]),

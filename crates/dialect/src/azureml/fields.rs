@@ -16,8 +16,24 @@ pub(super) const PROCESSES: Kind = Kind::Integer { min: 1, max: MAX_PROCESSES as
 const LIMITS: Kind = Kind::Map(&Kind::Quantity);
 pub(super) const ENVIRONMENT: Kind =
     Kind::Either(&[Kind::FilledText, Kind::Object(&INLINE_ENVIRONMENT)]);
-pub(super) const CODE_KIND: Kind = Kind::Either(&[Kind::FilledText, Kind::Object(&CODE)]);
 pub(super) const STRINGS: Kind = Kind::Map(&Kind::Nullable(&Kind::Scalar));
+
+const CODE_KIND: Kind = Kind::Either(&[Kind::FilledText, Kind::Object(&CODE)]);
+
+// Rows of more than one form.
+pub(super) const EXPERIMENT: Field = Field::new(
+    "experiment_name",
+    Kind::FilledText,
+    "the name under which runs are listed together",
+)
+.or("the name of the working folder");
+pub(super) const CODE_FOLDER: Field = Field::new(
+    "code",
+    CODE_KIND,
+    "the folder with the program, which becomes the working directory",
+);
+pub(super) const VARIABLES: Field =
+    Field::new("environment_variables", STRINGS, "variables of every process");
 
 /// Kinds of compute that give the job hosts of their own, one of which also launches.
 pub(super) const MANAGED: [&str; 2] = ["AmlCompute", "managed"];
@@ -38,12 +54,7 @@ static MPI_JOB: Shape = Shape::new(
     &[
         Field::new("name", Kind::FilledText, "the job's name, unique in its workspace").required(),
         Field::new("type", Kind::OneOfAnyCase(&["MpiJob"]), "the kind of job, `MpiJob`").required(),
-        Field::new(
-            "experiment_name",
-            Kind::FilledText,
-            "the name under which runs are listed together",
-        )
-        .or("the name of the working folder"),
+        EXPERIMENT,
         Field::new("launcher", Kind::Object(&LAUNCHER), "what starts the ranks").required(),
         Field::new("worker", Kind::Object(&WORKER), "what hosts the ranks").required(),
         Field::new("compute", Kind::Object(&COMPUTE), "where the job runs, and on how many hosts")
@@ -73,11 +84,7 @@ static LAUNCHER_SPEC: Shape = Shape::new(
             "the launch line (`mpirun …`, `mpiexec …`, `horovodrun …`), run once",
         )
         .required(),
-        Field::new(
-            "code",
-            CODE_KIND,
-            "the folder with the program, which becomes the working directory",
-        ),
+        CODE_FOLDER,
         Field::new(
             "environment",
             ENVIRONMENT,
@@ -145,26 +152,17 @@ static FLAT_JOB: Shape = Shape::new(
     &[
         Field::new("name", Kind::FilledText, "the job's name").or("the name of the file"),
         Field::new("type", Kind::Text, "the kind of job; not needed in this form"),
-        Field::new(
-            "experiment_name",
-            Kind::FilledText,
-            "the name under which runs are listed together",
-        )
-        .or("the name of the working folder"),
+        EXPERIMENT,
         Field::new("description", Kind::Text, "what the job is for"),
         Field::new("command", Kind::FilledText, "the launch line, run once").required(),
-        Field::new(
-            "code",
-            CODE_KIND,
-            "the folder with the program, which becomes the working directory",
-        ),
+        CODE_FOLDER,
         Field::new(
             "environment",
             ENVIRONMENT,
             "a reference `azureml:NAME:VERSION`, or `docker.image`",
         )
         .required(),
-        Field::new("environment_variables", STRINGS, "variables of every process"),
+        VARIABLES,
         Field::new("distributed", Kind::Object(&DISTRIBUTED), "how the job is spread over hosts")
             .required(),
         Field::new("compute", Kind::Object(&FLAT_COMPUTE), "where the job runs").required(),

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use unisono_job::{
     CodeFolder, Command, Dialect, EndRule, EnvVar, Group, Image, Job, JobName, LaunchLine,
-    LaunchRights, MpiChoice, MpiFrom, Note, Origins, Policies, Resources, RestartPolicy, Runs,
-    Slots, SlotsFrom,
+    MpiChoice, MpiFrom, Note, Resources, Runs, Slots, SlotsFrom,
 };
 
 use super::codes::{HOST_COUNT, PROCESS_COUNT};
@@ -67,20 +66,12 @@ impl Launched<'_> {
         let from = if flavour.is_some() { MpiFrom::LaunchLine } else { MpiFrom::Unknown };
         let command = Command::bash(text);
         let group = |name: &str, replicas, slots, runs, needs: Needs, end| Group {
-            name: name.to_owned(),
-            replicas,
-            slots,
-            runs,
             image: needs.image,
             resources: needs.resources,
             env: self.env.clone(),
-            working_dir: None,
             code: self.code.clone(),
-            ports: Vec::new(),
-            shm_mib: None,
             end,
-            restart: RestartPolicy::Never,
-            extras: None,
+            ..Group::new(name, replicas, slots, runs)
         };
         let groups = match self.compute {
             Compute::Managed => {
@@ -100,17 +91,10 @@ impl Launched<'_> {
             ],
         };
         Some(Job {
-            name,
-            namespace: None,
-            dialect: self.dialect,
             experiment: self.experiment,
-            labels: BTreeMap::new(),
             annotations: annotations(self.kept),
             mpi: MpiChoice { flavour, from },
-            groups,
-            launch_rights: LaunchRights::Launcher,
-            policies: Policies::default(),
-            origins: Origins::default(),
+            ..Job::new(name, self.dialect, groups)
         })
     }
 

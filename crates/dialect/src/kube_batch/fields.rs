@@ -1,27 +1,13 @@
 //! The field tables of kube-batch `MPI`: with a whole Job and a PodGroup inside, or with a bare job spec.
 
-use crate::kubernetes::{METADATA, METADATA_OF_A_PART, POD_TEMPLATE};
+use crate::kubernetes::{METADATA_OF_A_PART, POD_TEMPLATE, object};
 use crate::shape::{Field, Kind, Shape};
 
-const API_VERSION: Field =
-    Field::new("apiVersion", Kind::FilledText, "the version of the object").required();
-const KIND: Field = Field::new("kind", Kind::FilledText, "the kind of object: MPI").required();
-const OBJECT_METADATA: Field =
-    Field::new("metadata", Kind::Object(&METADATA), "name, namespace, labels and annotations")
-        .required();
-const STATUS: Field = Field::new("status", Kind::Any, "what became of the job");
+const KIND: &str = "the kind of object: MPI";
+const STATUS: Field = Field::new("status", Kind::Any, "what became of it; has no effect");
 
 /// `spec.job` is a whole Job, `spec.podGroup` a whole PodGroup.
-pub(super) static WITH_OBJECTS: Shape = Shape::new(
-    "MPI",
-    &[
-        API_VERSION,
-        KIND,
-        OBJECT_METADATA,
-        Field::new("spec", Kind::Object(&SPEC_WITH_OBJECTS), "the job").required(),
-        STATUS,
-    ],
-);
+pub(super) static WITH_OBJECTS: Shape = Shape::new("MPI", &object(KIND, &SPEC_WITH_OBJECTS));
 
 static SPEC_WITH_OBJECTS: Shape = Shape::new(
     "MPISpec",
@@ -64,16 +50,7 @@ static POD_GROUP_SPEC: Shape = Shape::new(
 );
 
 /// `spec.job` is a job spec; the gang is as large as `parallelism`.
-pub(super) static WITH_SPEC: Shape = Shape::new(
-    "MPI",
-    &[
-        API_VERSION,
-        KIND,
-        OBJECT_METADATA,
-        Field::new("spec", Kind::Object(&SPEC_WITH_SPEC), "the job").required(),
-        STATUS,
-    ],
-);
+pub(super) static WITH_SPEC: Shape = Shape::new("MPI", &object(KIND, &SPEC_WITH_SPEC));
 
 static SPEC_WITH_SPEC: Shape = Shape::new(
     "MPISpec",

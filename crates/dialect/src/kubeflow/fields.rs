@@ -1,17 +1,10 @@
 //! The field tables of `MPIJob` v1alpha2, v1 and v2beta1; v1alpha1 has its own file.
 
-use crate::kubernetes::{METADATA, POD_TEMPLATE};
+use crate::kubernetes::{POD_TEMPLATE, object};
 use crate::shape::{Field, Kind, Shape};
 
-pub(super) const API_VERSION: Field =
-    Field::new("apiVersion", Kind::FilledText, "the version of the object").required();
-pub(super) const KIND: Field =
-    Field::new("kind", Kind::FilledText, "the kind of object: MPIJob").required();
-pub(super) const OBJECT_METADATA: Field =
-    Field::new("metadata", Kind::Object(&METADATA), "name, namespace, labels and annotations")
-        .required();
-pub(super) const STATUS: Field =
-    Field::new("status", Kind::Any, "what became of the job; written by the operator");
+/// What `kind` is for in every version.
+pub(super) const KIND: &str = "the kind of object: MPIJob";
 
 const CLEAN_POD_POLICIES: &[&str] = &["None", "Running", "All"];
 const SLOTS: Field = Field::new("slotsPerWorker", Kind::POSITIVE, "ranks on each worker").or("1");
@@ -24,10 +17,10 @@ const CLEAN_POD_POLICY: Field = Field::new(
 const MAIN_CONTAINER: Field =
     Field::new("mainContainer", Kind::Text, "the container of each pod in which ranks are started")
         .or("the first container");
-const DEADLINE: Field =
+pub(super) const DEADLINE: Field =
     Field::new("activeDeadlineSeconds", Kind::SECONDS, "seconds after which the job is stopped")
         .or("no limit");
-const BACKOFF: Field =
+pub(super) const BACKOFF: Field =
     Field::new("backoffLimit", Kind::COUNT, "how often a failed launcher is started again").or("6");
 const TTL: Field = Field::new(
     "ttlSecondsAfterFinished",
@@ -41,16 +34,7 @@ const SUSPEND: Field =
 const SCHEDULING: Field =
     Field::new("schedulingPolicy", Kind::Object(&SCHEDULING_POLICY), "all-or-nothing placement");
 
-pub(super) static V1ALPHA2: Shape = Shape::new(
-    "MPIJob (v1alpha2)",
-    &[
-        API_VERSION,
-        KIND,
-        OBJECT_METADATA,
-        Field::new("spec", Kind::Object(&V1ALPHA2_SPEC), "the job").required(),
-        STATUS,
-    ],
-);
+pub(super) static V1ALPHA2: Shape = Shape::new("MPIJob (v1alpha2)", &object(KIND, &V1ALPHA2_SPEC));
 
 static V1ALPHA2_SPEC: Shape = Shape::new(
     "MPIJobSpec (v1alpha2)",
@@ -126,16 +110,7 @@ static V1ALPHA2_RUN_POLICY: Shape = Shape::new(
     ],
 );
 
-pub(super) static V1: Shape = Shape::new(
-    "MPIJob (v1)",
-    &[
-        API_VERSION,
-        KIND,
-        OBJECT_METADATA,
-        Field::new("spec", Kind::Object(&V1_SPEC), "the job").required(),
-        STATUS,
-    ],
-);
+pub(super) static V1: Shape = Shape::new("MPIJob (v1)", &object(KIND, &V1_SPEC));
 
 static V1_SPEC: Shape = Shape::new(
     "MPIJobSpec (v1)",
@@ -200,16 +175,7 @@ static V1_RUN_POLICY: Shape = Shape::new(
     ],
 );
 
-pub(super) static V2BETA1: Shape = Shape::new(
-    "MPIJob (v2beta1)",
-    &[
-        API_VERSION,
-        KIND,
-        OBJECT_METADATA,
-        Field::new("spec", Kind::Object(&V2BETA1_SPEC), "the job").required(),
-        STATUS,
-    ],
-);
+pub(super) static V2BETA1: Shape = Shape::new("MPIJob (v2beta1)", &object(KIND, &V2BETA1_SPEC));
 
 static V2BETA1_SPEC: Shape = Shape::new(
     "MPIJobSpec (v2beta1)",

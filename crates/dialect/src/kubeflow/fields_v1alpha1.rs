@@ -1,19 +1,10 @@
 //! The field table of `MPIJob` v1alpha1, whose launcher and workers share one template.
 
-use super::fields::{API_VERSION, KIND, OBJECT_METADATA, STATUS};
-use crate::kubernetes::POD_TEMPLATE;
+use super::fields::{BACKOFF, DEADLINE, KIND};
+use crate::kubernetes::{POD_TEMPLATE, object};
 use crate::shape::{Field, Kind, Shape};
 
-pub(super) static V1ALPHA1: Shape = Shape::new(
-    "MPIJob (v1alpha1)",
-    &[
-        API_VERSION,
-        KIND,
-        OBJECT_METADATA,
-        Field::new("spec", Kind::Object(&SPEC), "the job").required(),
-        STATUS,
-    ],
-);
+pub(super) static V1ALPHA1: Shape = Shape::new("MPIJob (v1alpha1)", &object(KIND, &SPEC));
 
 static SPEC: Shape = Shape::new(
     "MPIJobSpec (v1alpha1)",
@@ -39,14 +30,8 @@ static SPEC: Shape = Shape::new(
             "whether the launcher runs on a control-plane node",
         )
         .or("false"),
-        Field::new("backoffLimit", Kind::COUNT, "how often a failed launcher is started again")
-            .or("6"),
-        Field::new(
-            "activeDeadlineSeconds",
-            Kind::SECONDS,
-            "seconds after which the job is stopped",
-        )
-        .or("no limit"),
+        BACKOFF,
+        DEADLINE,
         Field::new(
             "template",
             Kind::Object(&POD_TEMPLATE),

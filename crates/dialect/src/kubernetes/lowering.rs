@@ -1,8 +1,8 @@
 //! What lowering any Kubernetes object has in common: its notes, its origins, its name, and the job they end up in.
 
 use unisono_job::{
-    Command, Dialect, EndRule, Extras, Flavour, Group, Job, LaunchRights, MpiChoice, MpiFrom, Note,
-    Policies, RestartPolicy, Runs, Slots,
+    Command, Dialect, EndRule, Extras, Flavour, Group, Job, MpiChoice, MpiFrom, Note, Policies,
+    RestartPolicy, Runs, Slots,
 };
 
 use super::metadata::{Identity, identity};
@@ -100,16 +100,10 @@ impl<'document> Lowering<'document> {
         let Role { name, replicas, slots, end, restart, container, ssh_auth_path } = role;
         let lifted = lift(template, container);
         Group {
-            name: name.to_owned(),
-            replicas,
-            slots,
-            runs: runs(lifted.command),
             image: lifted.image,
             resources: lifted.resources,
             env: lifted.env,
             working_dir: lifted.working_dir,
-            code: None,
-            ports: Vec::new(),
             shm_mib: lifted.shm_mib,
             end,
             restart,
@@ -119,6 +113,7 @@ impl<'document> Lowering<'document> {
                 container,
                 ssh_auth_path,
             }),
+            ..Group::new(name, replicas, slots, runs(lifted.command))
         }
     }
 
@@ -158,17 +153,13 @@ impl<'document> Lowering<'document> {
         let (notes, origins) = self.notebook.finish();
         let Identity { name, namespace, labels, annotations } = self.identity;
         let job = name.zip(body).map(|(name, Body { mpi, groups, policies })| Job {
-            name,
             namespace,
-            dialect,
-            experiment: None,
             labels,
             annotations,
             mpi,
-            groups,
-            launch_rights: LaunchRights::Launcher,
             policies,
             origins,
+            ..Job::new(name, dialect, groups)
         });
         (job, notes)
     }

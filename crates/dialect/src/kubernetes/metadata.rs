@@ -37,7 +37,7 @@ static NAMESPACE: Form = Form {
 };
 
 /// Metadata of an object that stands for itself.
-pub(crate) static METADATA: Shape = Shape::new(
+static METADATA: Shape = Shape::new(
     "metadata",
     &[
         Field::new("name", Kind::Form(&SUBDOMAIN), "the job's name; pods are named after it"),
@@ -72,6 +72,18 @@ pub(crate) static METADATA_OF_A_PART: Shape = Shape::open(
         Field::new("annotations", Kind::Map(&Kind::Text), "annotations of the pods"),
     ],
 );
+
+/// The keys that every job object has: `kind` is told to be this kind, `spec` has this shape.
+pub(crate) const fn object(kind: &'static str, spec: &'static Shape) -> [Field; 5] {
+    [
+        Field::new("apiVersion", Kind::FilledText, "the version of the object").required(),
+        Field::new("kind", Kind::FilledText, kind).required(),
+        Field::new("metadata", Kind::Object(&METADATA), "name, namespace, labels and annotations")
+            .required(),
+        Field::new("spec", Kind::Object(spec), "the job").required(),
+        Field::new("status", Kind::Any, "what became of the job; written by the operator"),
+    ]
+}
 
 /// Reads who the object is. A name that `METADATA` refuses is told by the check, an absent one here.
 pub(crate) fn identity(document: &Document<'_>) -> (Identity, Option<Note>) {

@@ -10,7 +10,7 @@ mod template;
 pub(crate) use compose::{NO_IMAGE, compose, container_name, put_first};
 pub(crate) use lowering::{Body, Lowering, Role};
 pub(crate) use metadata::{
-    LAST_APPLIED, METADATA, METADATA_OF_A_PART, from_a_cluster, is_dns_1035_label, is_subdomain,
+    LAST_APPLIED, METADATA_OF_A_PART, from_a_cluster, is_dns_1035_label, is_subdomain, object,
 };
 pub(crate) use pod::POD_TEMPLATE;
 pub(crate) use template::{container_named, lift, quantities};

@@ -123,7 +123,19 @@ fn is_shm(mount: &Node) -> bool {
 const LIFTED: &[&str] =
     &["name", "image", "imagePullPolicy", "command", "args", "env", "workingDir"];
 
+/// More paths than any template has that people write: pods and containers have some forty fields each.
+const MOST_PATHS: usize = 100;
+
+/// What only Kubernetes can use, by path; a template that is made to have very many of them is told as a whole.
 fn kubernetes_only(template: &Node, main: usize, shm: Option<&SharedMemory>) -> Vec<String> {
+    let paths = all_kubernetes_only(template, main, shm);
+    if paths.len() <= MOST_PATHS {
+        return paths.iter().map(|path| crate::clipped(path)).collect();
+    }
+    vec!["metadata".to_owned(), "spec".to_owned()]
+}
+
+fn all_kubernetes_only(template: &Node, main: usize, shm: Option<&SharedMemory>) -> Vec<String> {
     let mut paths = Vec::new();
     for key in ["labels", "annotations"] {
         let held = template.get("metadata").and_then(|it| it.get(key));
@@ -236,6 +248,16 @@ mod tests {
         assert_eq!(lifted(&template("Memory"), 0).kubernetes_only, Vec::<String>::new());
         assert_eq!(lifted(&template(""), 0).shm_mib, None);
         assert_eq!(lifted(&template(""), 0).kubernetes_only.len(), 2);
+    }
+
+    #[test]
+    fn a_template_of_very_many_parts_is_told_as_a_whole() {
+        let containers = |count| vec![serde_json::json!({"name": "a"}); count];
+        let template = |count| serde_json::json!({"spec": {"containers": containers(count)}});
+        assert_eq!(lifted(&template(MOST_PATHS + 1), 0).kubernetes_only.len(), MOST_PATHS);
+        assert_eq!(lifted(&template(MOST_PATHS + 2), 0).kubernetes_only, ["metadata", "spec"]);
+        let long = serde_json::json!({"spec": {"x".repeat(10_000): 1}});
+        assert!(lifted(&long, 0).kubernetes_only[0].len() < 200);
     }
 
     #[test]

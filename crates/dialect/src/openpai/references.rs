@@ -1,9 +1,20 @@
 //! Puts values of the file in the place of `<% $parameters.NAME %>` and `<% $secrets.NAME %>`.
 
+use unisono_job::Secrets;
+
 use crate::tree::Node;
 
-/// The text with every reference that the file answers replaced; the others are added to `unresolved`, each once.
-pub(super) fn substitute(text: &str, root: &Node, unresolved: &mut Vec<String>) -> String {
+/// What replacing references has found on its way.
+#[derive(Default)]
+pub(super) struct Found {
+    /// References without a value, each once.
+    pub(super) unresolved: Vec<String>,
+    /// Values of `secrets` that now stand in the text.
+    pub(super) secrets: Secrets,
+}
+
+/// The text with every reference that the file answers replaced.
+pub(super) fn substitute(text: &str, root: &Node, found: &mut Found) -> String {
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("<%") {
@@ -11,12 +22,18 @@ pub(super) fn substitute(text: &str, root: &Node, unresolved: &mut Vec<String>) 
         let end = start + length + 2;
         let written = &rest[start..end];
         done.push_str(&rest[..start]);
-        match value(rest[start + 2..end - 2].trim(), root) {
-            Some(value) => done.push_str(&value),
+        let reference = rest[start + 2..end - 2].trim();
+        match value(reference, root) {
+            Some(value) => {
+                done.push_str(&value);
+                if reference.starts_with("$secrets.") {
+                    found.secrets.add(written, value);
+                }
+            }
             None => {
                 done.push_str(written);
-                if !unresolved.iter().any(|it| it == written) {
-                    unresolved.push(written.to_owned());
+                if !found.unresolved.iter().any(|it| it == written) {
+                    found.unresolved.push(written.to_owned());
                 }
             }
         }
@@ -48,12 +65,13 @@ mod tests {
             "parameters": {"lr": 0.1, "a.b": "dotted", "deep": {"er": true}, "list": [1]},
             "secrets": {"key": "s3"},
         }));
-        let mut unresolved = Vec::new();
+        let mut found = Found::default();
         let text = "x <% $parameters.lr %> <%$secrets.key%> <% $parameters.a.b %> <% $parameters.deep.er %> <% $data.x %> <% $parameters.list %> <% $data.x %> <% open";
         assert_eq!(
-            substitute(text, &document.root, &mut unresolved),
+            substitute(text, &document.root, &mut found),
             "x 0.1 s3 dotted true <% $data.x %> <% $parameters.list %> <% $data.x %> <% open"
         );
-        assert_eq!(unresolved, ["<% $data.x %>", "<% $parameters.list %>"]);
+        assert_eq!(found.unresolved, ["<% $data.x %>", "<% $parameters.list %>"]);
+        assert_eq!(found.secrets.hidden("x s3"), "x <%$secrets.key%>");
     }
 }

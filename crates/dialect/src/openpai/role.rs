@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use unisono_job::{
     CodeFolder, Command, Dialect, EndRule, EnvVar, Group, Image, Job, JobName, LaunchRights,
-    MpiChoice, MpiFrom, Note, Origins, Policies, PortRequest, Quantity, Resources, RestartPolicy,
-    Runs, Slots,
+    MpiChoice, MpiFrom, Note, Policies, PortRequest, Quantity, Resources, Runs, Secrets, Slots,
 };
 
 use super::codes::ROLE_NAME;
@@ -37,6 +36,7 @@ pub(super) struct Parts {
     pub(super) code: Option<CodeFolder>,
     pub(super) policies: Policies,
     pub(super) kept: Kept,
+    pub(super) secrets: Secrets,
 }
 
 impl Parts {
@@ -54,17 +54,12 @@ impl Parts {
             .collect();
         let annotation = self.kept.into_annotation();
         Job {
-            name: self.name,
-            namespace: None,
-            dialect: self.dialect,
-            experiment: None,
-            labels: BTreeMap::new(),
             annotations: annotation.map(|it| (super::KEPT.to_owned(), it)).into_iter().collect(),
             mpi: MpiChoice { flavour, from },
-            groups,
             launch_rights: LaunchRights::Everybody,
             policies: self.policies,
-            origins: Origins::default(),
+            secrets: self.secrets,
+            ..Job::new(self.name, self.dialect, groups)
         }
     }
 }
@@ -85,20 +80,14 @@ impl Role {
             }
         }
         Group {
-            name: self.name,
-            replicas: self.tasks,
-            slots,
-            runs: Runs::Own(self.command),
             image: self.image.map(Image::Container),
             resources: Resources { limits, requests: BTreeMap::new() },
             env: env.to_vec(),
-            working_dir: None,
             code: code.cloned(),
             ports: with_common_ports(self.ports),
             shm_mib: Some(self.shm_mib),
             end: self.end,
-            restart: RestartPolicy::Never,
-            extras: None,
+            ..Group::new(self.name, self.tasks, slots, Runs::Own(self.command))
         }
     }
 }

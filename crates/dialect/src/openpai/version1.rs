@@ -2,7 +2,7 @@
 
 use unisono_job::{
     CodeFolder, Command, Dialect, EndRule, EnvVar, Gang, Job, JobName, Note, Policies, PortRequest,
-    Retry, RetryCount,
+    Retry, RetryCount, Secrets,
 };
 
 use super::codes::{DUPLICATE_ROLE, RDMA_NOT_TRUE, RDMA_OFF, UNRESOLVED_REFERENCE};
@@ -29,7 +29,8 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     let gang = Gang { queue: Some(queue.unwrap_or("default").to_owned()), ..Gang::default() };
     let retry = Retry::ByClass(retry_count(number(root.at(&["retryCount"])).unwrap_or(0)));
     let policies = Policies { retry, gang, ..Policies::default() };
-    Some(Parts { dialect: Dialect::OpenPaiV1, name, roles, env, code, policies, kept }.into_job())
+    let (dialect, secrets) = (Dialect::OpenPaiV1, Secrets::default());
+    Some(Parts { dialect, name, roles, env, code, policies, kept, secrets }.into_job())
 }
 
 fn retry_count(count: i64) -> RetryCount {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use unisono_job::{
     Command, Dialect, EndRule, Gang, Job, JobName, Note, Policies, PortRequest, Retry, RetryCount,
-    Shell,
+    Secrets, Shell,
 };
 
 use super::codes::{BUILT_IN, UNKNOWN_PREREQUISITE, UNRESOLVED_REFERENCE};
@@ -22,7 +22,8 @@ pub(super) fn lower(root: &Node, notebook: &mut Notebook<'_>) -> Option<Job> {
     let mut kept = Kept::default();
     check_prerequisites(root, notebook);
     check_deployment(root, notebook);
-    let roles = roles(root, &mut kept, notebook);
+    let mut secrets = Secrets::default();
+    let roles = roles(root, &mut kept, &mut secrets, notebook);
     keep(root, &mut kept, notebook);
     notebook.origin("name", root.at(&["name"]));
     notebook.origin("policies.retry", root.at(&["jobRetryCount"]));
@@ -38,7 +39,7 @@ pub(super) fn lower(root: &Node, notebook: &mut Notebook<'_>) -> Option<Job> {
     let retry = Retry::ByClass(RetryCount::Limited(retries));
     let policies = Policies { retry, gang, ..Policies::default() };
     let (dialect, env, code) = (Dialect::OpenPaiV2, Vec::new(), None);
-    Some(Parts { dialect, name, roles, env, code, policies, kept }.into_job())
+    Some(Parts { dialect, name, roles, env, code, policies, kept, secrets }.into_job())
 }
 
 /// Tasks start together or not at all, unless the file says otherwise.
@@ -103,7 +104,12 @@ fn deployment(root: &Node) -> Option<&Node> {
     list.iter().find(|node| node.at(&["name"]).and_then(Node::text) == Some(chosen))
 }
 
-fn roles(root: &Node, kept: &mut Kept, notebook: &mut Notebook<'_>) -> Vec<Role> {
+fn roles(
+    root: &Node,
+    kept: &mut Kept,
+    secrets: &mut Secrets,
+    notebook: &mut Notebook<'_>,
+) -> Vec<Role> {
     let Some(map) = root.at(&["taskRoles"]) else { return Vec::new() };
     let entries = map.entries();
     if entries.is_empty() {
@@ -125,12 +131,17 @@ fn roles(root: &Node, kept: &mut Kept, notebook: &mut Notebook<'_>) -> Vec<Role>
             notebook.tell_key(Note::new(&codes::BAD_FORM, message), entry);
         }
         keep_role(root, entry, kept, notebook);
-        roles.extend(role(root, entry, notebook));
+        roles.extend(role(root, entry, secrets, notebook));
     }
     roles
 }
 
-fn role(root: &Node, entry: &Entry, notebook: &mut Notebook<'_>) -> Option<Role> {
+fn role(
+    root: &Node,
+    entry: &Entry,
+    secrets: &mut Secrets,
+    notebook: &mut Notebook<'_>,
+) -> Option<Role> {
     let (name, node) = (&entry.key, &entry.node);
     let tasks = number(node.at(&["instances"])).unwrap_or(1);
     let resources = node.at(&["resourcePerInstance"]);
@@ -159,7 +170,7 @@ fn role(root: &Node, entry: &Entry, notebook: &mut Notebook<'_>) -> Option<Role>
         infiniband: infiniband.unwrap_or(false),
         ports: ports(resources.and_then(|it| it.at(&["ports"]))),
         image: image.and_then(|node| Some(node.at(&["uri"])?.text()?.to_owned())),
-        command: command(root, name, node, notebook)?,
+        command: command(root, entry, secrets, notebook)?,
         end: EndRule {
             min_failed: minimum(node.at(&["completion", "minFailedInstances"]), 1),
             min_succeeded: minimum(node.at(&["completion", "minSucceededInstances"]), tasks),
@@ -212,19 +223,25 @@ fn reference<'tree>(
 }
 
 /// The deployment's commands around the role's own, references replaced, joined to one script.
-fn command(root: &Node, name: &str, role: &Node, notebook: &mut Notebook<'_>) -> Option<Command> {
-    let commands = role.at(&["commands"])?;
+fn command(
+    root: &Node,
+    role: &Entry,
+    secrets: &mut Secrets,
+    notebook: &mut Notebook<'_>,
+) -> Option<Command> {
+    let commands = role.node.at(&["commands"])?;
     let around = |key| {
-        let lines = deployment(root).and_then(|it| it.at(&["taskRoles", name, key]));
+        let lines = deployment(root).and_then(|it| it.at(&["taskRoles", &role.key, key]));
         lines.map_or(&[][..], Node::items)
     };
     let lines = around("preCommands").iter().chain(commands.items()).chain(around("postCommands"));
-    let mut unresolved = Vec::new();
+    let mut found = references::Found { secrets: std::mem::take(secrets), ..Default::default() };
     let lines: Vec<String> = lines
         .filter_map(Node::text)
-        .map(|line| references::substitute(line, root, &mut unresolved))
+        .map(|line| references::substitute(line, root, &mut found))
         .collect();
-    for written in unresolved {
+    *secrets = found.secrets;
+    for written in found.unresolved {
         let message = format!("`{}` has no value, and stays in the command", clipped(&written));
         let note =
             Note::new(&UNRESOLVED_REFERENCE, message).hint("add it to `parameters` or `secrets`");

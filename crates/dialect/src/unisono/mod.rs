@@ -17,8 +17,8 @@ mod writer;
 use std::collections::{BTreeMap, HashSet};
 
 use unisono_job::{
-    Dialect, Group, Job, JobName, LaunchRights, MpiChoice, MpiFrom, Note, Origins, Runs, Slots,
-    SlotsFrom,
+    Dialect, Group, Job, JobName, LaunchRights, MpiChoice, MpiFrom, Note, Origins, Runs, Secrets,
+    Slots, SlotsFrom,
 };
 
 use crate::check::{Leniency, check};
@@ -98,6 +98,7 @@ impl Reader<'_> {
                 .unwrap_or_else(|| default_rights(launches)),
             groups,
             policies,
+            secrets: Secrets::default(),
             origins: std::mem::take(&mut self.origins),
         })
     }

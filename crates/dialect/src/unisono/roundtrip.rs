@@ -10,7 +10,7 @@ use proptest::strategy::ValueTree;
 use unisono_job::{
     CleanUp, CodeFolder, Command, Dialect, EndRule, EnvVar, Extras, Flavour, Gang, Group, Image,
     Job, JobName, LaunchRights, LauncherStart, MpiChoice, MpiFrom, Origins, Policies, PortRequest,
-    Quantity, Resources, RestartPolicy, Retry, RetryCount, Runs, Shell, Slots, SlotsFrom,
+    Quantity, Resources, RestartPolicy, Retry, RetryCount, Runs, Secrets, Shell, Slots, SlotsFrom,
 };
 
 use crate::{Options, read};
@@ -242,6 +242,7 @@ fn jobs() -> impl Strategy<Value = Job> {
                 groups,
                 launch_rights,
                 policies,
+                secrets: Secrets::default(),
                 origins: Origins::default(),
             }
         },

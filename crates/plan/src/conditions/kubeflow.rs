@@ -96,8 +96,8 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
         Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 => (job.reason("Failed"), plain),
         Dialect::KubeflowV1 if !evicted => (job.reason("Failed"), plain),
         _ if evicted => {
-            let why = failure_sentence(status).unwrap_or(plain);
-            (job.reason("Evicted"), why)
+            let why = evicted_workers(plan, status).or_else(|| failure_sentence(status));
+            (job.reason("Evicted"), why.unwrap_or(plain))
         }
         _ => {
             let (reason, message) = match end.reason {
@@ -125,6 +125,18 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
             (reason.to_owned(), cut(message))
         }
     }
+}
+
+/// How many workers were evicted, where it was a worker that ended the job.
+fn evicted_workers(plan: &Plan, status: &Status) -> Option<String> {
+    let by = status.end()?.by?;
+    if plan.host(by)?.runs.launches() {
+        return None;
+    }
+    let group = by.group as usize;
+    let workers = plan.job.groups.get(group)?.replicas;
+    let evicted = status.groups.get(group)?.failed.clamp(1, workers);
+    Some(format!("{evicted}/{workers} workers are evicted"))
 }
 
 fn cut(mut message: String) -> String {

@@ -4,4 +4,6 @@ mod dialects_agree;
 mod environment;
 mod files;
 mod ks;
+mod losses;
+mod secrets;
 mod seeds;

@@ -87,6 +87,7 @@ impl Writer<'_> {
             groups: _,
             launch_rights,
             policies,
+            secrets: _,
             origins: _,
         } = self.job;
         if let Some(experiment) = experiment {

@@ -86,6 +86,21 @@ mod tests {
     }
 
     #[test]
+    fn a_gang_smaller_than_the_job_still_waits_for_every_host() {
+        let plan = plan(EngineKind::Kubernetes, |job| {
+            job.policies.gang.min_members = Some(2);
+            job.policies.gang.schedule_timeout_seconds = Some(1);
+        });
+        let status = Status::default();
+        let placed = seen(&[(LAUNCHER, UP), (WORKER, UP)]);
+        let sight = Sight::of(&plan, &status, &placed);
+        // However long: waiting for a place is no failure.
+        let whys = waits(&plan, &status, &sight, Time(3_600_000));
+        assert_eq!(whys.len(), 1, "{whys:?}");
+        assert_eq!(whys[0].to_string(), "sample-work-1 is not up: it is being created");
+    }
+
+    #[test]
     fn commands_wait_until_nothing_of_an_earlier_try_is_left() {
         let all = seen(&[(LAUNCHER, UP), (WORKER, UP), (OTHER_WORKER, UP)]);
         let restarted = Status { epoch: 1, launched_epoch: 1, ..Status::default() };

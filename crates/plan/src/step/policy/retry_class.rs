@@ -1,7 +1,8 @@
 //! OpenPAI's classes of exit codes: which failures another attempt may cure.
 //!
 //! Two generations of tables exist. The later one is used; where the older differs (it took segmentation faults and the
-//! like for unknown) the later knows better.
+//! like for unknown) the later knows better. The older also kept 170 to 255 for itself: codes of a launcher on YARN that
+//! does not exist here. A command that ends with one of them means something of its own, so they are unknown.
 
 use crate::Cause;
 
@@ -71,6 +72,14 @@ mod tests {
             (-8000, Class::Unknown),
         ] {
             assert_eq!(class_of(code, Cause::Exited), class, "{code}");
+        }
+    }
+
+    #[test]
+    fn codes_that_an_old_launcher_kept_for_itself_are_the_commands_own() {
+        let known = [193, 196, 198];
+        for code in (170..=255).filter(|code| !known.contains(code)) {
+            assert_eq!(class_of(code, Cause::Exited), Class::Unknown, "{code}");
         }
     }
 

@@ -1,8 +1,7 @@
 //! A job without a file, and what flags add to any job.
 
 use unisono_job::{
-    Command, Dialect, EndRule, EnvVar, Group, Job, JobName, LaunchRights, MpiChoice, MpiFrom,
-    Origins, Policies, Resources, RestartPolicy, Runs, Slots,
+    Command, Dialect, EndRule, EnvVar, Group, Job, JobName, MpiChoice, MpiFrom, Runs, Slots,
 };
 
 use super::RunArgs;
@@ -12,39 +11,16 @@ pub(super) fn job(command: &[String], hosts: Option<u32>, slots: Option<u32>) ->
     let program = command.first().and_then(|it| it.rsplit('/').next()).unwrap_or_default();
     let launch = Command::Words(command.to_vec());
     let flavour = launch.launch_line().and_then(|line| line.flavour);
-    Job {
-        name: JobName::new(program)
-            .or_else(|_| JobName::new("job"))
-            .unwrap_or_else(|_| unreachable!("`job` is a name")),
-        namespace: None,
-        dialect: Dialect::Unisono,
-        experiment: None,
-        labels: Default::default(),
-        annotations: Default::default(),
-        mpi: MpiChoice {
-            flavour,
-            from: if flavour.is_some() { MpiFrom::LaunchLine } else { MpiFrom::Unknown },
-        },
-        groups: vec![Group {
-            name: "host".to_owned(),
-            replicas: hosts.unwrap_or(1),
-            slots: Slots::stated(slots.unwrap_or(1)),
-            runs: Runs::LaunchOnFirst(launch),
-            image: None,
-            resources: Resources::default(),
-            env: Vec::new(),
-            working_dir: None,
-            code: None,
-            ports: Vec::new(),
-            shm_mib: None,
-            end: EndRule::FIRST,
-            restart: RestartPolicy::Never,
-            extras: None,
-        }],
-        launch_rights: LaunchRights::Launcher,
-        policies: Policies::default(),
-        origins: Origins::default(),
-    }
+    let name = JobName::new(program)
+        .or_else(|_| JobName::new("job"))
+        .unwrap_or_else(|_| unreachable!("`job` is a name"));
+    let from = if flavour.is_some() { MpiFrom::LaunchLine } else { MpiFrom::Unknown };
+    let slots = Slots::stated(slots.unwrap_or(1));
+    let group = Group {
+        end: EndRule::FIRST,
+        ..Group::new("host", hosts.unwrap_or(1), slots, Runs::LaunchOnFirst(launch))
+    };
+    Job { mpi: MpiChoice { flavour, from }, ..Job::new(name, Dialect::Unisono, vec![group]) }
 }
 
 /// The job with what flags add.

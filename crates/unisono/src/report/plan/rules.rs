@@ -25,12 +25,23 @@ pub(super) fn of(job: &Job) -> Vec<(String, String)> {
     if policies.launcher_start == LauncherStart::AfterWorkers {
         rules.push(("launcher", "created when every worker is ready".to_owned()));
     }
-    rules.extend(
-        policies.gang.min_members.map(|it| ("gang", format!("{it} members start together"))),
-    );
+    rules.extend(policies.gang.min_members.map(|it| ("gang", gang(it, job.host_count()))));
+    rules.extend(policies.gang.schedule_timeout_seconds.map(|it| {
+        let each = format!("{} for its place, each time the scheduler tries", seconds(it.into()));
+        ("gang waits", each)
+    }));
     rules.extend(policies.gang.queue.iter().map(|it| ("queue", it.clone())));
     rules.extend(policies.gang.priority_class.iter().map(|it| ("priority", it.clone())));
     rules.into_iter().map(|(name, rule)| (name.to_owned(), rule)).collect()
+}
+
+/// A gang is placed as one; commands wait for every host, however small the gang.
+fn gang(members: u32, all: u64) -> String {
+    if u64::from(members) < all {
+        format!("{members} of {all} members must fit at once; commands wait for all of them")
+    } else {
+        format!("{} must fit at once", counted(members, "member"))
+    }
 }
 
 fn slots(group: &str, slots: Slots) -> Option<String> {

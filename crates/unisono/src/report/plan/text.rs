@@ -62,9 +62,11 @@ fn section(text: &mut String, title: &str, body: &str) {
 fn launch(plan: &Plan) -> Option<(String, String)> {
     let host = plan.launch_host()?;
     let line = match &plan.program_of(host).argv {
-        Argv::Words(words) => quote(words),
+        Argv::Words(words) => quote(&plan.shown(words)),
         Argv::ImageEntry(words) if words.is_empty() => "(what the image runs)".to_owned(),
-        Argv::ImageEntry(words) => format!("(the image's entry point) {}", quote(words)),
+        Argv::ImageEntry(words) => {
+            format!("(the image's entry point) {}", quote(&plan.shown(words)))
+        }
         Argv::Nothing => return None,
     };
     Some((format!("Launch line, on {}", host.name), indented(&line)))
@@ -77,7 +79,7 @@ fn own_commands(plan: &Plan) -> Vec<(&str, String)> {
         let host =
             plan.hosts_of_group(at).iter().find(|host| Some(host.member) != plan.launch_on)?;
         match &plan.program_of(host).argv {
-            Argv::Words(words) => Some((group.name.as_str(), quote(words))),
+            Argv::Words(words) => Some((group.name.as_str(), quote(&plan.shown(words)))),
             Argv::ImageEntry(_) | Argv::Nothing => None,
         }
     });
