@@ -20,7 +20,7 @@ unisono-agent: starts MPI ranks on the hosts of a job, in place of sshd and ssh
       runs a command on a host of the job; also when called as `unisono-rsh`, `rsh` or `ssh`
   unisono-agent ready   [--table FILE] [--key FILE] [--identity TEXT] [--attempt N] [--epoch N]
                         [--hostfile FILE] [--hydra-hostfile FILE] [--by address|name] [--timeout SECONDS]
-                        [--name NAME] [--proof FILE] [--watch-parent] [-- COMMAND…]
+                        [--name NAME] [--proof FILE] [--path DIR] [--watch-parent] [-- COMMAND…]
       waits for the host table and for every host, writes the hostfiles, then runs the command
   unisono-agent install DIR
       copies itself there, with the names it answers to
@@ -28,7 +28,7 @@ unisono-agent: starts MPI ranks on the hosts of a job, in place of sshd and ssh
       makes the keys of one job
 
 Files not named by an option come from UNISONO_AGENT_LISTEN, UNISONO_AGENT_HOST_KEY, UNISONO_AGENT_LAUNCHERS,
-UNISONO_AGENT_LAUNCHER_KEY, UNISONO_AGENT_TABLE and UNISONO_AGENT_PROOF, or from /etc/unisono/agent.
+UNISONO_AGENT_LAUNCHER_KEY, UNISONO_AGENT_TABLE, UNISONO_AGENT_HOST_KEYS and UNISONO_AGENT_PROOF, or from /etc/unisono/agent.
 ";
 
 /// How long `ready` waits unless told otherwise: image pulls on a cold cluster take minutes.
@@ -117,6 +117,7 @@ fn ready(arguments: &[OsString], settings: &mut Settings) -> Result<Call, CallEr
         by: By::Address,
         timeout: USUAL_TIMEOUT,
         name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        path: None,
         watch_parent: false,
         command: Vec::new(),
     };
@@ -133,6 +134,7 @@ fn ready(arguments: &[OsString], settings: &mut Settings) -> Result<Call, CallEr
             "--hydra-hostfile" => wish.hydra_hostfile = Some(options.path(option)?),
             "--timeout" => wish.timeout = Duration::from_secs(options.number(option)?.into()),
             "--name" => wish.name = options.text(option)?,
+            "--path" => wish.path = Some(options.path(option)?),
             "--watch-parent" => wish.watch_parent = true,
             "--by" => wish.by = by(options.text(option)?)?,
             other => return Err(CallError::Unexpected(other.to_owned())),

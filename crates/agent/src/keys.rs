@@ -279,6 +279,11 @@ impl JobKeys {
         Launchers::new(self.launchers.values().map(SecretKey::public))
     }
 
+    /// The public halves of the hosts' keys, as the lines of `hosts`.
+    pub fn host_list(&self) -> String {
+        self.hosts.iter().map(|(name, key)| format!("{name} {}\n", key.public())).collect()
+    }
+
     /// Writes `launchers` (public), `launcher/NAME.key` and `host/NAME.key` (0400 in folders that are 0700), and `hosts` (`NAME PUBLIC-KEY` lines).
     pub fn write(&self, folder: &Path) -> Result<(), KeyError> {
         for (kind, keys) in [("launcher", &self.launchers), ("host", &self.hosts)] {
@@ -292,11 +297,20 @@ impl JobKeys {
                 key.write(&folder.join(format!("{name}.key")))?;
             }
         }
-        let hosts: String =
-            self.hosts.iter().map(|(name, key)| format!("{name} {}\n", key.public())).collect();
-        write_new(&folder.join("hosts"), 0o444, hosts.as_bytes())?;
+        write_new(&folder.join("hosts"), 0o444, self.host_list().as_bytes())?;
         write_new(&folder.join("launchers"), 0o444, self.launcher_list()?.to_string().as_bytes())
     }
+}
+
+/// Public keys by name, from lines of a name and a key, as [`JobKeys::write`] writes them into `hosts`.
+pub(crate) fn read_named(path: &Path) -> Result<BTreeMap<String, PublicKey>, KeyError> {
+    let text = read_bounded(path)?;
+    let line = |line: &str| {
+        let (name, key) = line.split_once(' ').ok_or(KeyError::MalformedPublic)?;
+        Ok((name.to_owned(), key.trim().parse()?))
+    };
+    let filled = text.lines().filter(|line| !line.trim().is_empty());
+    filled.map(line).collect::<Result<_, KeyError>>().map_err(|source| malformed(path, source))
 }
 
 /// Whether a member may be called this: it becomes a file name, a word of a hostfile and an argument.

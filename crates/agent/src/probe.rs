@@ -14,7 +14,7 @@ use crate::dial::{Dial, DialError, ONE_TRY, Request};
 use crate::frame::Kind;
 use crate::keys::SecretKey;
 use crate::polling::{PollSet, until};
-use crate::table::HostTable;
+use crate::table::{HostTable, TableError};
 use crate::tls::{self, TlsError};
 
 /// How many hosts are asked at the same time.
@@ -40,6 +40,15 @@ struct Probe {
     why: String,
 }
 
+/// Why a host cannot even be asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProbeError {
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
 enum State {
     Waiting { ask_at: Instant },
     Dialing { dial: Box<Dial<'static>>, give_up_at: Instant },
@@ -48,19 +57,25 @@ enum State {
 }
 
 impl Probes {
-    /// Prepares to ask every host of the table.
-    pub(crate) fn new(table: &HostTable, key: &SecretKey, now: Instant) -> Result<Self, TlsError> {
-        let each = table.hosts.iter().map(|host| {
+    /// Prepares to ask every host of the table but the one of that name, which is this one: it need not be reached.
+    pub(crate) fn new(
+        table: &HostTable,
+        own_name: &str,
+        key: &SecretKey,
+        now: Instant,
+    ) -> Result<Self, ProbeError> {
+        let others = table.hosts.iter().filter(|host| host.name != own_name);
+        let each = others.map(|host| {
             Ok(Probe {
                 name: host.name.clone(),
                 place: table.place(host),
-                config: tls::launcher_config(key, host.key)?,
+                config: tls::launcher_config(key, host.public_key()?)?,
                 state: State::Waiting { ask_at: now },
                 pause: FIRST_PAUSE,
                 why: "not asked yet".to_owned(),
             })
         });
-        Ok(Self { each: each.collect::<Result<_, TlsError>>()?, own_address: None })
+        Ok(Self { each: each.collect::<Result<_, ProbeError>>()?, own_address: None })
     }
 
     /// Whether all have answered.

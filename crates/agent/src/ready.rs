@@ -16,12 +16,11 @@ use crate::hostfile::{By, Family, hostfile};
 use crate::keys::{KeyError, SecretKey};
 use crate::log;
 use crate::polling::{PollSet, until};
-use crate::probe::Probes;
+use crate::probe::{ProbeError, Probes};
 use crate::proof::{self, Event, Proof};
 use crate::settings::Settings;
 use crate::sys::{self, Signals};
 use crate::table::{HostTable, TableError};
-use crate::tls::TlsError;
 use crate::tree::PASSED_ON;
 
 /// The exit code of a command that could not be run, or whose success cannot be believed.
@@ -30,6 +29,9 @@ pub(crate) const NOT_RUN: u8 = 125;
 /// After this long somebody wants to know what is being waited for, and again after each longer silence.
 const FIRST_WORD: Duration = Duration::from_secs(5);
 const LATER_WORD: Duration = Duration::from_secs(30);
+
+/// What shells take for the path when nobody set it.
+const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// How often the table is looked at until it is there.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -53,6 +55,8 @@ pub(crate) struct Wish {
     pub(crate) timeout: Duration,
     /// What this host is called in the launch proof.
     pub(crate) name: String,
+    /// A folder to be put in front of the command's `PATH`, so that its scripts find our `ssh`.
+    pub(crate) path: Option<PathBuf>,
     /// Whether the command ends when our parent does.
     pub(crate) watch_parent: bool,
     /// What to run when all is ready.
@@ -65,7 +69,7 @@ pub(crate) enum ReadyError {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(transparent)]
-    Tls(#[from] TlsError),
+    Probe(#[from] ProbeError),
     #[error("gave up after {} s: {waiting_for}", after.as_secs())]
     TimedOut { after: Duration, waiting_for: String },
     #[error("cannot write the hostfile {}", path.display())]
@@ -98,8 +102,8 @@ pub(crate) fn ready(settings: &Settings, wish: &Wish) -> Result<u8, ReadyError> 
     let parent = parent.map(foreground::watch_process).transpose()?;
     let key = SecretKey::read(&settings.launcher_key)?;
     let mut patience = Patience::new(wish.timeout)?;
-    let table = await_table(&settings.table, wish, &mut patience)?;
-    let own_address = await_hosts(&table, &key, &mut patience)?;
+    let table = await_table(settings, wish, &mut patience)?;
+    let own_address = await_hosts(&table, &wish.name, &key, &mut patience)?;
     drop((key, patience));
     for (path, family) in [(&wish.hostfile, Family::OpenMpi), (&wish.hydra_hostfile, Family::Hydra)]
     {
@@ -115,6 +119,7 @@ pub(crate) fn ready(settings: &Settings, wish: &Wish) -> Result<u8, ReadyError> 
     let proof_from = proof_file.and_then(|file| fs::metadata(file).ok()).map_or(0, |it| it.len());
     let mut command = Command::new(program);
     command.args(arguments).envs(interface_variables(own_address));
+    command.envs(wish.path.as_deref().map(|folder| ("PATH", path_from(folder))));
     let outcome = foreground::run(&mut command, parent, &Proof::new(proof_file, &wish.name))
         .map_err(|source| ReadyError::Command {
             program: program.to_string_lossy().into_owned(),
@@ -168,9 +173,14 @@ impl Patience {
     }
 }
 
-fn await_table(file: &Path, wish: &Wish, patience: &mut Patience) -> Result<HostTable, ReadyError> {
+fn await_table(
+    settings: &Settings,
+    wish: &Wish,
+    patience: &mut Patience,
+) -> Result<HostTable, ReadyError> {
+    let file = &settings.table;
     loop {
-        let why = match HostTable::read(file) {
+        let why = match HostTable::read(file, &settings.host_keys) {
             Ok(table) => match foreign(&table, wish) {
                 None => return Ok(table),
                 Some(why) => why,
@@ -207,10 +217,11 @@ fn foreign(table: &HostTable, wish: &Wish) -> Option<String> {
 /// Shakes hands with all; gives our own address towards them.
 fn await_hosts(
     table: &HostTable,
+    own_name: &str,
     key: &SecretKey,
     patience: &mut Patience,
 ) -> Result<Option<IpAddr>, ReadyError> {
-    let mut probes = Probes::new(table, key, Instant::now())?;
+    let mut probes = Probes::new(table, own_name, key, Instant::now())?;
     while !probes.is_done() {
         patience.check(|| format!("waiting for {}", probes.waiting_for()))?;
         probes.advance(patience.limit(), patience.signals.as_fd())?;
@@ -230,6 +241,14 @@ fn interface_variables(own_address: Option<IpAddr>) -> Vec<(&'static str, String
         .filter(|name| std::env::var_os(name).is_none())
         .map(|name| (name, interface.clone()))
         .collect()
+}
+
+/// The `PATH` with a folder in front of it.
+fn path_from(folder: &Path) -> OsString {
+    let mut path = folder.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()));
+    path
 }
 
 fn first_loss(file: &Path, from: u64) -> Option<ReadyError> {

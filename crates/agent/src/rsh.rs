@@ -80,10 +80,11 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
     if call.command.len() > LONGEST_COMMAND {
         return Err(RshError::LongCommand(call.command.len()));
     }
-    let table = HostTable::read(&settings.table)?;
+    let table = HostTable::read(&settings.table, &settings.host_keys)?;
     let host = table.find(&call.host)?;
     let proof = Proof::new(settings.proof.as_deref(), &host.name);
-    let config = tls::launcher_config(&SecretKey::read(&settings.launcher_key)?, host.key)?;
+    let config =
+        tls::launcher_config(&SecretKey::read(&settings.launcher_key)?, host.public_key()?)?;
     let place = table.place(host);
     let channel =
         dial::reach(place, &config, &call.command, call.reads_stdin).map_err(|source| {

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) launcher_key: PathBuf,
     /// `UNISONO_AGENT_TABLE`: the host table.
     pub(crate) table: PathBuf,
+    /// `UNISONO_AGENT_HOST_KEYS`: the public keys that the table only names.
+    pub(crate) host_keys: PathBuf,
     /// `UNISONO_AGENT_PROOF`: the file that takes the launch proof; none is kept when not set.
     pub(crate) proof: Option<PathBuf>,
 }
@@ -50,6 +52,7 @@ impl Settings {
             launchers: path("UNISONO_AGENT_LAUNCHERS", "launchers"),
             launcher_key: path("UNISONO_AGENT_LAUNCHER_KEY", "launcher.key"),
             table: path("UNISONO_AGENT_TABLE", "table"),
+            host_keys: path("UNISONO_AGENT_HOST_KEYS", "hosts"),
             proof: named("UNISONO_AGENT_PROOF").map(PathBuf::from),
         })
     }

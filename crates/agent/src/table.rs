@@ -8,10 +8,13 @@
 //!  {"name":"pi-worker-1","address":"10.244.0.8","slots":2,"key":"h1…","port":7712,"aliases":["worker-1"]}]}
 //! ```
 //!
+//! Hosts of one group may share a key. Who writes the table then need not know it: `"key":"@worker"` means the key that stands
+//! beside `worker` in a second file, which only the launcher has (`UNISONO_AGENT_HOST_KEYS`).
+//!
 //! A host takes about 110 bytes, so 1,000 hosts fit in 128 KB. Readers ignore fields they do not know; a change that they must
 //! not ignore takes a new version.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs;
 use std::io::{self, Read as _};
@@ -21,7 +24,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::keys::{PublicKey, is_usable_name};
+use crate::keys::{self, KeyError, PublicKey, is_usable_name};
 
 /// Where hosts answer unless told otherwise.
 pub const DEFAULT_PORT: u16 = 7711;
@@ -59,13 +62,62 @@ pub struct Host {
     /// How many ranks it takes; 0 for one that only launches.
     pub slots: u32,
     /// The key its agent must prove.
-    pub key: PublicKey,
+    pub key: HostKey,
     /// Its own port, when not the table's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// Other names it may be asked for by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
+}
+
+/// The key that a host must prove: itself, or by the name under which the launcher's own list has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum HostKey {
+    /// This one.
+    Own(PublicKey),
+    /// The one of this name.
+    Named(String),
+}
+
+/// What a key's name begins with in the table.
+const NAME_MARK: char = '@';
+
+impl HostKey {
+    /// The key, looked up among the named ones where it is one of them.
+    fn resolve(&self, named: &BTreeMap<String, PublicKey>) -> Option<PublicKey> {
+        match self {
+            Self::Own(key) => Some(*key),
+            Self::Named(name) => named.get(name).copied(),
+        }
+    }
+}
+
+impl From<PublicKey> for HostKey {
+    fn from(key: PublicKey) -> Self {
+        Self::Own(key)
+    }
+}
+
+impl TryFrom<String> for HostKey {
+    type Error = KeyError;
+
+    fn try_from(text: String) -> Result<Self, KeyError> {
+        match text.strip_prefix(NAME_MARK) {
+            Some(name) => Ok(Self::Named(name.to_owned())),
+            None => text.parse().map(Self::Own),
+        }
+    }
+}
+
+impl From<HostKey> for String {
+    fn from(key: HostKey) -> Self {
+        match key {
+            HostKey::Own(key) => key.to_string(),
+            HostKey::Named(name) => format!("{NAME_MARK}{name}"),
+        }
+    }
 }
 
 /// Why a table cannot be used.
@@ -97,6 +149,17 @@ pub enum TableError {
     /// Two hosts share a place.
     #[error("two hosts are at {0}")]
     SamePlace(SocketAddr),
+    /// The list of named keys could not be read.
+    #[error("read the keys of hosts")]
+    Keys(#[from] KeyError),
+    /// A key's name that the launcher's list does not have.
+    #[error("host {host} is known by the key of `{}`, which is not in the launcher's list", name.escape_default())]
+    UnknownKey {
+        /// The host.
+        host: String,
+        /// The key's name.
+        name: String,
+    },
 }
 
 /// Why a host was not found.
@@ -136,13 +199,31 @@ impl HostTable {
         Ok(table)
     }
 
-    /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, TableError> {
+    /// Reads a file, and looks keys up that it only names in the list of named ones.
+    pub fn read(path: &Path, named_keys: &Path) -> Result<Self, TableError> {
         let mut text = Vec::new();
         fs::File::open(path)
             .and_then(|file| file.take(LONGEST).read_to_end(&mut text))
             .map_err(|source| TableError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text)
+        let table = Self::parse(&text)?;
+        if table.hosts.iter().all(|host| matches!(host.key, HostKey::Own(_))) {
+            return Ok(table);
+        }
+        table.resolved(&keys::read_named(named_keys)?)
+    }
+
+    fn resolved(mut self, named: &BTreeMap<String, PublicKey>) -> Result<Self, TableError> {
+        for host in &mut self.hosts {
+            match (host.key.resolve(named), &host.key) {
+                (Some(key), _) => host.key = HostKey::Own(key),
+                (None, HostKey::Named(name)) => {
+                    let (host, name) = (host.name.clone(), name.clone());
+                    return Err(TableError::UnknownKey { host, name });
+                }
+                (None, HostKey::Own(_)) => {}
+            }
+        }
+        Ok(self)
     }
 
     /// Where this host's agent listens.
@@ -221,6 +302,16 @@ impl fmt::Display for HostTable {
 }
 
 impl Host {
+    /// The key it must prove; an error as long as only its name is known.
+    pub(crate) fn public_key(&self) -> Result<PublicKey, TableError> {
+        match &self.key {
+            HostKey::Own(key) => Ok(*key),
+            HostKey::Named(name) => {
+                Err(TableError::UnknownKey { host: self.name.clone(), name: name.clone() })
+            }
+        }
+    }
+
     fn is_called(&self, name: &str) -> bool {
         self.aliases.iter().chain([&self.name]).any(|own| own.eq_ignore_ascii_case(name))
     }
@@ -240,7 +331,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             address: address.parse().unwrap(),
             slots,
-            key: SecretKey::from_seed([1; 32]).unwrap().public(),
+            key: SecretKey::from_seed([1; 32]).unwrap().public().into(),
             port: None,
             aliases: Vec::new(),
         }
@@ -290,6 +381,30 @@ pub(crate) mod tests {
     fn text_is_read_back() {
         let table = table();
         assert_eq!(HostTable::parse(table.to_string().as_bytes()).unwrap(), table);
+    }
+
+    #[test]
+    fn a_key_that_is_only_named_is_looked_up_in_the_launchers_own_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, list) = (folder.path().join("table"), folder.path().join("hosts"));
+        let mut named = host("worker-0", "10.0.0.1", 1);
+        named.key = HostKey::Named("worker".to_owned());
+        let table = HostTable::new(String::new(), 1, 1, vec![named]).unwrap();
+        fs::write(&file, table.to_string()).unwrap();
+        assert!(table.to_string().contains(r#""key":"@worker""#));
+
+        let key = SecretKey::from_seed([3; 32]).unwrap().public();
+        fs::write(&list, format!("launcher {}\nworker {key}\n", table_key(9))).unwrap();
+        let read = HostTable::read(&file, &list).unwrap();
+        assert_eq!(read.hosts[0].public_key().unwrap(), key);
+
+        fs::write(&list, format!("other {key}\n")).unwrap();
+        let fault = HostTable::read(&file, &list).unwrap_err();
+        assert!(matches!(fault, TableError::UnknownKey { .. }), "{fault}");
+    }
+
+    fn table_key(seed: u8) -> PublicKey {
+        SecretKey::from_seed([seed; 32]).unwrap().public()
     }
 
     #[test]

@@ -249,7 +249,8 @@ fn ready_starts_as_soon_as_the_table_is_there_and_writes_the_hostfiles() {
     fs::rename(job.path("later"), job.path("table")).unwrap();
     let output = finish_child(ready);
     assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"ran\n"[..]), "{output:?}");
-    assert_eq!(fs::read_to_string(open_mpi).unwrap(), "127.0.0.1 slots=2\n127.0.0.1 slots=2\n");
-    assert_eq!(fs::read_to_string(hydra).unwrap(), "127.0.0.1:2\n127.0.0.1:2\n");
+    // Both are at one address, so they go by name.
+    assert_eq!(fs::read_to_string(open_mpi).unwrap(), "w0 slots=2\nw1 slots=2\n");
+    assert_eq!(fs::read_to_string(hydra).unwrap(), "w0:2\nw1:2\n");
     job.assert_leaves_nothing();
 }

@@ -36,6 +36,7 @@ mod yaml;
 pub use check::{Leniency, check, check_node, clipped, describe, nearest};
 pub use codes::CODES;
 pub use emit::{to_json, to_yaml};
+pub use kubernetes::pod_template;
 pub use object::document_from_object;
 pub use read::{Options, Reading, read, read_object};
 pub use reference::{FoundField, find_fields, generated_files, shape_of};

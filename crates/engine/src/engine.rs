@@ -7,7 +7,7 @@
 
 use std::future::Future;
 
-use unisono_plan::{Observed, Plan, Status, Want};
+use unisono_plan::{Next, Observed, Plan, Want, Why};
 
 /// Something that can carry plans out.
 pub trait Engine: Send {
@@ -20,11 +20,16 @@ pub trait Engine: Send {
         plan: &Plan,
     ) -> impl Future<Output = Result<Observed, Self::Error>> + Send;
 
+    /// Whether what is written down says already why the job waits. Engines that keep no such record have nothing to add.
+    fn has_told(&self, _why: &[Why]) -> bool {
+        true
+    }
+
     /// Writes the status down, unless somebody else has written a newer one since it was read.
     fn record(
         &mut self,
         plan: &Plan,
-        status: &Status,
+        next: &Next,
     ) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
 
     /// Does what is wanted. Must be safe to repeat: what is already so is left so, an incarnation that has ended is not

@@ -31,10 +31,10 @@ pub async fn tick<E: Engine>(
 ) -> Result<Ticked, E::Error> {
     let observed = engine.observe(plan).await?;
     let next = step(plan, prior, &observed, now);
-    let recorded = if next.status == *prior {
+    let recorded = if next.status == *prior && engine.has_told(&next.why) {
         Recorded::Written
     } else {
-        engine.record(plan, &next.status).await?
+        engine.record(plan, &next).await?
     };
     if recorded == Recorded::Written {
         engine.apply(plan, &next.want).await?;

@@ -18,7 +18,7 @@ use unisono_engine::{Engine, Recorded};
 use unisono_plan::bind::Addresses;
 use unisono_plan::hostfile::aliases;
 use unisono_plan::{
-    Cause, Ended, Host, Incarnation, Member, Observed, Plan, Seen, SeenState, Status, Time, Want,
+    Cause, Ended, Host, Incarnation, Member, Next, Observed, Plan, Seen, SeenState, Time, Want,
     Wanted,
 };
 
@@ -318,7 +318,7 @@ impl LocalEngine {
                     name: host.name.clone(),
                     address: self.address_of(host),
                     slots: host.slots,
-                    key: self.shared.keys.hosts.get(&host.name)?.public(),
+                    key: self.shared.keys.hosts.get(&host.name)?.public().into(),
                     port: None,
                     aliases: aliases(plan, host)
                         .into_iter()
@@ -378,9 +378,9 @@ impl Engine for LocalEngine {
     fn record(
         &mut self,
         _plan: &Plan,
-        status: &Status,
+        next: &Next,
     ) -> impl Future<Output = Result<Recorded, EngineError>> + Send {
-        let written = self.run.replace("status.json", status).map(|()| Recorded::Written);
+        let written = self.run.replace("status.json", &next.status).map(|()| Recorded::Written);
         ready(
             written.map_err(|error| EngineError::Write(self.run.path().join("status.json"), error)),
         )

@@ -92,14 +92,26 @@ pub fn bind(plan: &Plan, addresses: &Addresses, called: CalledBy) -> Result<Boun
             }
         }
     };
+    Ok(Bound { table, files: texts(plan, &name) })
+}
+
+/// Every file's text with hosts called as the dialect promises, which needs no addresses.
+pub fn promised_files(plan: &Plan) -> BTreeMap<String, BoundFile> {
+    texts(plan, &|host| promised_name(plan, host))
+}
+
+fn texts<'plan>(
+    plan: &'plan Plan,
+    name: &impl Fn(&'plan Host) -> Cow<'plan, str>,
+) -> BTreeMap<String, BoundFile> {
     let mut files = BTreeMap::new();
     for file in plan.programs.iter().flat_map(|program| &program.files) {
         files.entry(file.path.clone()).or_insert_with(|| BoundFile {
             mode: file.mode,
-            text: text_of(plan, &file.content, &name),
+            text: text_of(plan, &file.content, name),
         });
     }
-    Ok(Bound { table, files })
+    files
 }
 
 fn text_of<'plan>(

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use unisono_job::{Group, Job, Note};
 
 use crate::hostfile::Form;
-use crate::{Facts, Names};
+use crate::{EngineKind, Facts, Names};
 
 /// What would run where. Made by [`lay_out`](crate::lay_out()).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -272,6 +272,11 @@ impl Plan {
     /// Words of a command as they may be shown: the job's secrets are hidden.
     pub fn shown(&self, words: &[String]) -> Vec<String> {
         words.iter().map(|word| self.job.secrets.hidden(word)).collect()
+    }
+
+    /// Whether hosts are reached by ssh, as their images provide it, and not by our agent.
+    pub fn reaches_by_ssh(&self) -> bool {
+        self.facts.engine == EngineKind::Kubernetes && crate::env::reaches_by_ssh(&self.job)
     }
 
     /// Whether this member may start processes on other hosts.

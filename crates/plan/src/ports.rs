@@ -32,6 +32,18 @@ pub fn of_host<'plan>(plan: &'plan Plan, host: &Host) -> Vec<Ports<'plan>> {
         .collect()
 }
 
+/// The port of a host's agent where hosts may share an address: one that no other host of the job has, and that hosts of
+/// other jobs most likely do not have either. Stays when groups grow.
+pub fn of_agent(plan: &Plan, host: &Host) -> u16 {
+    // Below the ports that Kubernetes gives to services.
+    const COUNT: u64 = 9_000;
+    let job = format!("{}/{}", plan.namespace(), plan.job.name);
+    let digest = job.bytes().fold(0_u64, |digest, byte| (digest * 31 + u64::from(byte)) % COUNT);
+    let groups = plan.job.groups.len() as u64;
+    let place = u64::from(host.member.index) * groups + u64::from(host.member.group);
+    u16::try_from(FIRST + (digest + place) % COUNT).unwrap_or(u16::MAX)
+}
+
 fn requests(job: &Job, group: usize) -> impl Iterator<Item = &PortRequest> {
     job.groups[group].ports.iter()
 }

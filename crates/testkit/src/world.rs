@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use unisono_engine::{Engine, Recorded};
 use unisono_plan::{
-    Cause, Ended, Incarnation, Member, Observed, Plan, Room, Seen, SeenState, Status, Time, Want,
-    Wanted,
+    Cause, Ended, Incarnation, Member, Next, Observed, Plan, Room, Seen, SeenState, Status, Time,
+    Want, Wanted,
 };
 
 use crate::random::Random;
@@ -393,7 +393,8 @@ impl Engine for World {
         Ok(self.last_view.clone())
     }
 
-    async fn record(&mut self, _plan: &Plan, status: &Status) -> Result<Recorded, Fault> {
+    async fn record(&mut self, _plan: &Plan, next: &Next) -> Result<Recorded, Fault> {
+        let status = &next.status;
         if self.version_read != self.version {
             return Ok(Recorded::Outdated);
         }

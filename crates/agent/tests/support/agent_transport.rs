@@ -41,7 +41,7 @@ impl Transport for Agent {
             name: name.clone(),
             address: (*address).into(),
             slots: 1,
-            key: keys.hosts[name].public(),
+            key: keys.hosts[name].public().into(),
             port: Some(PORT),
             aliases: vec![],
         });

@@ -99,7 +99,7 @@ impl Job {
                 name: format!("w{index}"),
                 address: place.ip(),
                 slots: 2,
-                key: host_key(index).public(),
+                key: host_key(index).public().into(),
                 port: Some(place.port()),
                 aliases: Vec::new(),
             })

@@ -9,6 +9,12 @@ use crate::document_from_object;
 /// What stands where an image is needed and none is known.
 pub(crate) const NO_IMAGE: &str = "name-an-image-here";
 
+/// The pod template of a group: the one it came with, as it was written, brought in line with the group where that says
+/// something else; one made for it where it came with none.
+pub fn pod_template(group: &Group) -> Value {
+    compose(group, group.runs.command())
+}
+
 /// The template of a group whose members run that command.
 pub(crate) fn compose(group: &Group, command: Option<&Command>) -> Value {
     let known = group.extras.as_ref().and_then(known_template);

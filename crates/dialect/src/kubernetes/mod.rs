@@ -7,6 +7,7 @@ mod metadata;
 mod pod;
 mod template;
 
+pub use compose::pod_template;
 pub(crate) use compose::{NO_IMAGE, compose, container_name, put_first};
 pub(crate) use lowering::{Body, Lowering, Role};
 pub(crate) use metadata::{

@@ -17,7 +17,7 @@ use crate::bind::Addresses;
 use crate::hostfile::Form;
 use crate::{EngineKind, Facts, Host, Plan, Variable};
 
-pub(crate) use mpi::even_slots;
+pub(crate) use mpi::{even_slots, reaches_by_ssh};
 
 /// Paths of the host files, by who reads them.
 pub(crate) struct HostfilePaths {

@@ -3,10 +3,10 @@
 //! All flavours' variables are set on every job. With only the names that Open MPI 4 knows, Open MPI 5 ignores the host
 //! list, runs every rank on the launcher and exits 0.
 
-use unisono_job::Job;
+use unisono_job::{Command, Group, Job, Runs};
 
 use super::{HostfilePaths, literals};
-use crate::{Facts, Variable};
+use crate::{EngineKind, Facts, Variable};
 
 pub(super) fn variables(job: &Job, facts: &Facts, paths: &HostfilePaths) -> Vec<Variable> {
     let shell = facts.remote_shell.as_str();
@@ -38,11 +38,21 @@ pub(super) fn variables(job: &Job, facts: &Facts, paths: &HostfilePaths) -> Vec<
         ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
         ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
     ]);
+    if facts.engine == EngineKind::Kubernetes && reaches_by_ssh(job) {
+        variables.retain(|variable| variable.value != shell);
+    }
     // Intel MPI does not read counts from its host file.
     if let Some(slots) = even_slots(job) {
         variables.push(Variable::new("I_MPI_PERHOST", slots.to_string()));
     }
     variables
+}
+
+/// Whether hosts are reached by ssh, as their images provide it: an entry point that must be kept cannot be given our agent.
+pub(crate) fn reaches_by_ssh(job: &Job) -> bool {
+    let keeps_entry =
+        |group: &Group| matches!(group.runs, Runs::Ranks(Some(Command::ImageEntry(_))));
+    job.groups.iter().any(|group| group.replicas > 0 && keeps_entry(group))
 }
 
 /// The slots of every host that has any, when they are all the same.

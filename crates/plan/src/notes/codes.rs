@@ -10,6 +10,7 @@ pub static CODES: &[&Code] = &[
     &NO_LAUNCHER_VISIBLE,
     &OWN_HOSTS,
     &IMAGE_ENTRY,
+    &KEPT_ENTRY,
     &LEADING_SLEEP,
     &FLAVOUR_MISMATCH,
     &GPUS_DIFFER,
@@ -74,6 +75,17 @@ pub static IMAGE_ENTRY: Code = Code {
     summary: "only the image knows what to run, so the job cannot run on this machine",
     explanation: "The file gives no command, or only arguments for the image's entry point. Hosts on this machine use its own \
                   software, not the image's. State the command in the file, or submit the job to Kubernetes.",
+};
+
+/// Hosts of ranks whose image's entry point must be kept.
+pub static KEPT_ENTRY: Code = Code {
+    name: "kept-entry",
+    severity: Severity::Warning,
+    summary: "hosts of ranks keep their image's entry point and are reached by ssh",
+    explanation: "Arguments without a command are for the image's entry point, which only the image knows, so the host's agent \
+                  cannot be put in front of it. Such hosts are reached as MPI operators used to do it: the image must start an sshd, \
+                  names must resolve, and keys are mounted at sshAuthMountPath. State the command, or remove the arguments, and nothing of \
+                  that is needed.",
 };
 
 /// A sleep that waits for other hosts.

@@ -25,8 +25,9 @@ pub(crate) fn of(
     notes.extend(about_names(job));
     for group in &job.groups {
         notes.extend(about_a_group(job, group));
-        if facts.engine == EngineKind::Local {
-            notes.extend(about_a_group_here(job, group));
+        match facts.engine {
+            EngineKind::Local => notes.extend(about_a_group_here(job, group)),
+            EngineKind::Kubernetes => notes.extend(about_a_kept_entry(job, group)),
         }
     }
     notes
@@ -190,6 +191,19 @@ fn about_a_group_here(job: &Job, group: &Group) -> Vec<Note> {
         );
     }
     notes
+}
+
+fn about_a_kept_entry(job: &Job, group: &Group) -> Option<Note> {
+    let Runs::Ranks(Some(Command::ImageEntry(_))) = group.runs else { return None };
+    let message = format!(
+        "{} has arguments for the image's entry point and no command, so its hosts are reached by the image's own ssh",
+        group.name
+    );
+    Some(
+        Note::new(&codes::KEPT_ENTRY, message)
+            .hint("state `command` too, or remove `args`, and no sshd is needed")
+            .at(command_place(job, group)),
+    )
 }
 
 fn command_place(job: &Job, group: &Group) -> Option<Place> {

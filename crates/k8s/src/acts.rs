@@ -1,0 +1,183 @@
+//! From what is wanted to single acts. Pure: what there is goes in, what is to be done comes out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use unisono_job::{CleanUp, Dialect};
+use unisono_plan::bind::Addresses;
+use unisono_plan::{Host, Incarnation, Member, Plan, Seen, SeenState, Stage, Status, Want, Wanted};
+
+use crate::children::Children;
+use crate::marks;
+use crate::observe::{cannot_start, is_beyond_reach, released};
+use crate::render;
+use crate::slim::Pod;
+use crate::status::merge_patch;
+use crate::writes::Haste;
+
+/// Everything that is to be done in one tick.
+#[derive(Default)]
+pub(crate) struct Acts {
+    /// Pods to be deleted.
+    pub(crate) delete: Vec<(Arc<Pod>, Haste)>,
+    /// Pods to be stopped and kept, for their logs.
+    pub(crate) stop: Vec<Arc<Pod>>,
+    /// Members whose pods are to be made.
+    pub(crate) create: Vec<Member>,
+    /// Pods whose command is to be let go, or whose host table has changed.
+    pub(crate) release: Vec<(Incarnation, Arc<Pod>)>,
+    /// Whether what the job shares must be there, because pods of it are made.
+    pub(crate) share: bool,
+    /// Whether the files that name all hosts may have changed.
+    pub(crate) refresh: bool,
+    /// The launcher Job that is to go.
+    pub(crate) drop_job: Option<(String, Option<String>)>,
+    /// Changes of the launcher Job's status.
+    pub(crate) job_status: Option<(String, Value)>,
+    /// Whether the PodGroup is to go.
+    pub(crate) drop_pod_group: bool,
+}
+
+/// What is to be done for the pods.
+pub(crate) fn acts(
+    plan: &Plan,
+    want: &Want,
+    prior: &Status,
+    status: &Status,
+    children: &Children,
+    seen: &[Seen],
+) -> Acts {
+    let found = children.incarnations(plan);
+    let states: BTreeMap<Incarnation, &SeenState> =
+        seen.iter().map(|seen| (seen.incarnation, &seen.state)).collect();
+    let mut acts = Acts::default();
+    for incarnation in &want.remove {
+        acts.refresh |= plan.host(incarnation.member).is_none();
+        if let Some(pod) = found.get(incarnation) {
+            acts.remove(pod);
+        }
+    }
+    for (member, wanted) in &want.members {
+        let Some(host) = plan.host(*member) else { continue };
+        let place = in_place(host, &found, &states);
+        match wanted {
+            Wanted::Absent => place.iter().for_each(|(_, pod)| acts.remove(pod)),
+            Wanted::Held => {
+                let newest = Children::current(&found, *member).map(|(it, _)| it.epoch);
+                if place.is_none() && newest.is_none_or(|epoch| epoch < want.epoch) {
+                    acts.create.push(*member);
+                }
+            }
+            Wanted::Running => {
+                if let Some((incarnation, pod)) = place.filter(|_| host.runs.runs_command()) {
+                    acts.release.push((incarnation, Arc::clone(pod)));
+                }
+            }
+            Wanted::Stopping { .. } => {
+                let stoppable =
+                    place.filter(|(_, pod)| pod.spec.active_deadline_seconds != Some(1));
+                acts.stop.extend(stoppable.map(|(_, pod)| Arc::clone(pod)));
+            }
+        }
+    }
+    // Such a pod counts as ended, but nobody ends it.
+    let stuck = children.pods.iter().filter(|pod| {
+        let ended = matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
+        !ended
+            && !pod.is_going()
+            && cannot_start(pod).is_some()
+            && pod.spec.active_deadline_seconds != Some(1)
+    });
+    acts.stop.extend(stuck.cloned());
+    acts.stop.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    acts.share = !acts.create.is_empty() && found.is_empty();
+    acts.refresh |= !acts.create.is_empty() && !found.is_empty();
+    acts.about_the_job(plan, status, children);
+    acts.drop_pod_group = pod_group_goes(plan, status)
+        && (prior.stage != status.stage || !acts.delete.is_empty() || !acts.stop.is_empty());
+    acts
+}
+
+impl Acts {
+    fn remove(&mut self, pod: &Arc<Pod>) {
+        match (pod.is_going(), is_beyond_reach(pod)) {
+            (true, false) => {}
+            (_, true) => self.delete.push((Arc::clone(pod), Haste::AtOnce)),
+            (false, false) => self.delete.push((Arc::clone(pod), Haste::Usual)),
+        }
+    }
+
+    fn about_the_job(&mut self, plan: &Plan, status: &Status, children: &Children) {
+        let Some(job) = children.launcher_job(plan).filter(|job| job.is_ours()) else { return };
+        let name = job.metadata.name.clone().unwrap_or_default();
+        if status.stage == Stage::Suspended {
+            self.drop_job = Some((name, job.metadata.uid.clone()));
+            return;
+        }
+        let map = |status| match serde_json::to_value(status) {
+            Ok(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let changes = merge_patch(&map(&job.status), &map(&render::job_status(plan, status)));
+        if !changes.is_empty() {
+            self.job_status = Some((name, Value::Object(changes)));
+        }
+    }
+}
+
+/// The pod that holds a member's place. A launch that has ended has a name of its own and holds none.
+fn in_place<'found>(
+    host: &Host,
+    found: &BTreeMap<Incarnation, &'found Arc<Pod>>,
+    states: &BTreeMap<Incarnation, &SeenState>,
+) -> Option<(Incarnation, &'found Arc<Pod>)> {
+    let over = |it: &Incarnation| matches!(states.get(it), Some(SeenState::Ended(_)));
+    Children::current(found, host.member).filter(|(it, _)| !(host.runs.launches() && over(it)))
+}
+
+/// Where every host of ranks is, as far as it is known.
+pub(crate) fn addresses(plan: &Plan, children: &Children) -> Addresses {
+    let found = children.incarnations(plan);
+    plan.hosts
+        .iter()
+        .filter_map(|host| {
+            let (_, pod) = Children::current(&found, host.member)?;
+            Some((host.member, pod.status.pod_ip.as_ref()?.parse().ok()?))
+        })
+        .collect()
+}
+
+/// The annotations that let a pod's command go; none when it has them.
+pub(crate) fn release(
+    pod: &Pod,
+    table: &str,
+    digest: &str,
+    large: bool,
+    now: u64,
+) -> Option<Value> {
+    let same = pod.annotation(marks::TABLE_DIGEST) == Some(digest);
+    if same && released(pod).is_some() {
+        return None;
+    }
+    let at = released(pod).map_or(now, |time| time.0);
+    let mut annotations = Map::new();
+    if !large {
+        annotations.insert(marks::TABLE.to_owned(), Value::from(table));
+    }
+    annotations.insert(marks::TABLE_DIGEST.to_owned(), Value::from(digest));
+    annotations.insert(marks::RELEASED.to_owned(), Value::from(at.to_string()));
+    Some(serde_json::json!({"metadata": {"annotations": annotations}}))
+}
+
+/// Whether the PodGroup is not needed any more. It goes with the workers, so where they stay it stays.
+fn pod_group_goes(plan: &Plan, status: &Status) -> bool {
+    match status.stage {
+        Stage::Suspended => true,
+        Stage::Ended(_) => {
+            plan.job.policies.clean_up != CleanUp::None
+                || plan.job.dialect == Dialect::KubeflowV1alpha2
+        }
+        Stage::New | Stage::Queued | Stage::Starting | Stage::Running => false,
+    }
+}

@@ -1,0 +1,106 @@
+//! What exists of one job.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt as _};
+use unisono_plan::{Incarnation, Member, Plan};
+
+use crate::marks;
+use crate::object::JobObject;
+use crate::slim::{Job, Pod};
+
+/// The objects of one job, as a watch or a list saw them last. They may be out of date; nothing relies on them being fresh.
+#[derive(Clone, Debug, Default)]
+pub struct Children {
+    /// Its pods, older tries included.
+    pub pods: Vec<Arc<Pod>>,
+    /// Its launcher Job, and none of anybody else.
+    pub jobs: Vec<Arc<Job>>,
+}
+
+/// Why children could not be listed.
+#[derive(Debug, thiserror::Error)]
+#[error("list the {what} of the job")]
+pub struct ListError {
+    what: &'static str,
+    source: kube::Error,
+}
+
+impl Children {
+    /// Lists what exists, for those who keep no store.
+    ///
+    /// # Errors
+    ///
+    /// When the API server does not answer, or refuses.
+    pub async fn list(client: &Client, object: &JobObject) -> Result<Self, ListError> {
+        let own = ListParams::default().labels(&format!("{}={}", marks::JOB_UID, object.uid()));
+        let pods: Api<Pod> = Api::namespaced(client.clone(), object.namespace());
+        let jobs: Api<Job> = Api::namespaced(client.clone(), object.namespace());
+        let (pods, jobs) = futures::try_join!(
+            async { pods.list(&own).await.map_err(|source| ListError { what: "pods", source }) },
+            async { jobs.list(&own).await.map_err(|source| ListError { what: "Jobs", source }) },
+        )?;
+        Ok(Self {
+            pods: pods.items.into_iter().map(Arc::new).collect(),
+            jobs: jobs.items.into_iter().map(Arc::new).collect(),
+        })
+    }
+
+    /// The job's launcher Job that is not being deleted.
+    pub(crate) fn launcher_job(&self, plan: &Plan) -> Option<&Arc<Job>> {
+        let name = plan.names.launcher_job();
+        self.jobs.iter().find(|job| {
+            job.metadata.name.as_deref() == Some(&name) && job.metadata.deletion_timestamp.is_none()
+        })
+    }
+
+    /// Pods by what they are an incarnation of; of several, the one that is not being deleted.
+    pub(crate) fn incarnations(&self, plan: &Plan) -> BTreeMap<Incarnation, &Arc<Pod>> {
+        let mut found: BTreeMap<Incarnation, &Arc<Pod>> = BTreeMap::new();
+        for pod in &self.pods {
+            if let Some(incarnation) = incarnation(plan, pod) {
+                let kept = found.entry(incarnation).or_insert(pod);
+                if kept.is_going() && !pod.is_going() {
+                    *kept = pod;
+                }
+            }
+        }
+        found
+    }
+
+    /// The youngest incarnation of a member.
+    pub(crate) fn current<'found>(
+        found: &BTreeMap<Incarnation, &'found Arc<Pod>>,
+        member: Member,
+    ) -> Option<(Incarnation, &'found Arc<Pod>)> {
+        let of_member = Incarnation { member, epoch: 0 }..=Incarnation { member, epoch: u32::MAX };
+        found.range(of_member).next_back().map(|(incarnation, pod)| (*incarnation, *pod))
+    }
+
+    /// Takes in an object that was just written, so that what follows sees it before any watch does.
+    pub(crate) fn take(&mut self, pod: Pod) {
+        let uid = pod.uid();
+        self.pods.retain(|known| known.metadata.uid != uid);
+        self.pods.push(Arc::new(pod));
+    }
+}
+
+/// What a pod is an incarnation of: its labels say so, or, where another operator made it, its place in the job.
+pub(crate) fn incarnation(plan: &Plan, pod: &Pod) -> Option<Incarnation> {
+    if let Some(member) = pod.label(marks::MEMBER) {
+        let epoch = pod.label(marks::EPOCH).and_then(|text| text.parse().ok())?;
+        return Some(Incarnation { member: member.parse().ok()?, epoch });
+    }
+    let host = plan.hosts.iter().find(|host| match host.runs.launches() {
+        true => {
+            pod.label("mpi-job-role")
+                .or(pod.label("mpi_role_type"))
+                .or(pod.label("training.kubeflow.org/job-role"))
+                == Some("launcher")
+        }
+        false => plan.pod_name(host, 0) == pod.name(),
+    })?;
+    Some(Incarnation { member: host.member, epoch: 0 })
+}

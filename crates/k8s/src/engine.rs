@@ -1,0 +1,128 @@
+//! The engine: three acts on the objects of one job. It decides nothing.
+
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use serde_json::json;
+use unisono_engine::{Clock, Engine, Recorded, SystemClock};
+use unisono_plan::{Next, Observed, Plan, Status, Want, Why};
+
+use crate::apply::{self, ApplyError};
+use crate::children::Children;
+use crate::marks;
+use crate::object::JobObject;
+use crate::observe::observe;
+use crate::render::Owner;
+use crate::settings::Settings;
+use crate::status;
+use crate::target::Resource;
+
+/// Carries out one job as Kubernetes objects. Made for one tick, from what is known then.
+pub struct KubernetesEngine {
+    pub(crate) client: Client,
+    pub(crate) settings: Settings,
+    pub(crate) object: JobObject,
+    pub(crate) children: Children,
+    /// The status that was read.
+    pub(crate) prior: Status,
+    /// The status that holds now: the one that was read, or the one that was written since.
+    pub(crate) status: Status,
+    pub(crate) clock: Box<dyn Clock + Send + Sync>,
+}
+
+/// Why an act failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The dialect's jobs are no objects of a cluster.
+    #[error("jobs of {0} are no objects of a cluster")]
+    NoObject(&'static str),
+    /// The status could not be written.
+    #[error("write the status of the job")]
+    Record(#[source] kube::Error),
+    /// What was wanted could not be done.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+impl KubernetesEngine {
+    /// An engine for one job and what exists of it.
+    pub fn new(client: Client, settings: Settings, object: JobObject, children: Children) -> Self {
+        let clock = Box::new(SystemClock);
+        let (prior, status) = (Status::default(), Status::default());
+        Self { client, settings, object, children, prior, status, clock }
+    }
+
+    /// The job object as it is after the tick.
+    pub fn object(&self) -> &JobObject {
+        &self.object
+    }
+
+    /// What exists of the job after the tick, as far as its own writes told.
+    pub fn children(&self) -> &Children {
+        &self.children
+    }
+
+    pub(crate) fn owner(&self, plan: &Plan) -> Result<Owner, EngineError> {
+        Owner::of(&self.object, plan.job.dialect)
+            .ok_or(EngineError::NoObject(plan.job.dialect.name()))
+    }
+
+    /// The job objects of the version that this one was written in.
+    pub(crate) fn jobs(&self, plan: &Plan) -> Result<Api<DynamicObject>, EngineError> {
+        let dialect = plan.job.dialect;
+        let resource = Resource::of(dialect).ok_or(EngineError::NoObject(dialect.name()))?;
+        let resource = resource.api_resource();
+        Ok(Api::namespaced_with(self.client.clone(), self.object.namespace(), &resource))
+    }
+}
+
+impl Engine for KubernetesEngine {
+    type Error = EngineError;
+
+    async fn observe(&mut self, plan: &Plan) -> Result<Observed, EngineError> {
+        self.prior = status::prior(plan, &self.object, &self.children);
+        self.status = self.prior.clone();
+        Ok(observe(plan, &self.object, &self.children))
+    }
+
+    fn has_told(&self, why: &[Why]) -> bool {
+        let told = status::told_why(&self.object);
+        told.len() == why.len() && told.iter().zip(why).all(|(told, why)| *told == why.to_string())
+    }
+
+    async fn record(&mut self, plan: &Plan, next: &Next) -> Result<Recorded, EngineError> {
+        self.status = next.status.clone();
+        let Some(changes) = status::patch(plan, &self.object, next) else {
+            return Ok(Recorded::Written);
+        };
+        let patch = json!({
+            "metadata": {"resourceVersion": self.object.resource_version()},
+            "status": changes,
+        });
+        let parameters = PatchParams {
+            field_manager: Some(marks::FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let written = self
+            .jobs(plan)?
+            .patch_status(self.object.name(), &parameters, &Patch::Merge(&patch))
+            .await;
+        match written {
+            Ok(written) => {
+                if let Ok(object) = JobObject::from_dynamic(&written) {
+                    self.object = object;
+                }
+                Ok(Recorded::Written)
+            }
+            // Somebody changed the job, or it is gone: what was decided is out of date.
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                Ok(Recorded::Outdated)
+            }
+            Err(error) => Err(EngineError::Record(error)),
+        }
+    }
+
+    async fn apply(&mut self, plan: &Plan, want: &Want) -> Result<(), EngineError> {
+        let owner = self.owner(plan)?;
+        apply::apply(self, plan, want, &owner).await
+    }
+}

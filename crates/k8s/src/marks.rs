@@ -1,0 +1,40 @@
+//! What objects are marked with: labels, annotations and the paths inside pods. All that users and other programs may see.
+
+/// Label of everything that belongs to a job: the job object's uid. Watches select by it.
+pub const JOB_UID: &str = "unisono.dev/job-uid";
+/// Label of a pod: the member, `GROUP.INDEX`.
+pub const MEMBER: &str = "unisono.dev/member";
+/// Label of a pod: the epoch it was made in.
+pub const EPOCH: &str = "unisono.dev/epoch";
+/// Label of a pod: the attempt it was made in.
+pub const ATTEMPT: &str = "unisono.dev/attempt";
+
+/// Annotation of a launching pod: its host table.
+pub const TABLE: &str = "unisono.dev/table";
+/// Annotation of a launching pod: a digest of its host table, so that nobody has to keep the table to compare it.
+pub const TABLE_DIGEST: &str = "unisono.dev/table-digest";
+/// Annotation of a pod: when its command was let go, in milliseconds since 1970.
+pub const RELEASED: &str = "unisono.dev/released";
+/// Annotation of a job object: somebody asks to stop the job.
+pub const STOP: &str = "unisono.dev/stop";
+
+/// Annotation of a pod: the container that logs and terminals are about.
+pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+
+/// Who manages launcher Jobs: their `spec.managedBy`.
+pub const MANAGER: &str = "unisono.dev/operator";
+
+/// Labels of a job object that all its children carry, so that a queue knows whose they are.
+pub const QUEUE_LABELS: [&str; 2] = ["kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"];
+
+/// The field manager of every write.
+pub const FIELD_MANAGER: &str = "unisono";
+
+/// Where the agent and what it writes are inside pods.
+pub const HOME: &str = "/opt/unisono";
+/// Where keys and the host table are inside pods: the agent looks there by itself.
+pub const AGENT_FILES: &str = "/etc/unisono/agent";
+/// The init container that brings the agent.
+pub const INSTALL: &str = "unisono-install";
+/// The init container that waits for all hosts, where the image's entry point is kept.
+pub const READY: &str = "unisono-ready";

@@ -1,0 +1,101 @@
+//! One job object of a cluster: who it is, the job it holds, and the status written on it.
+
+use kube::api::DynamicObject;
+use serde_json::Value;
+use unisono_dialect::{Options, Reading, read_object};
+
+use crate::marks;
+
+/// A job object, as an API server gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobObject {
+    object: Value,
+    name: String,
+    namespace: String,
+    uid: String,
+}
+
+/// Why something cannot be a job object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the object has no {0}: no API server gave it")]
+pub struct NotAJob(&'static str);
+
+impl JobObject {
+    /// Takes an object as it is.
+    ///
+    /// # Errors
+    ///
+    /// When it has no name, namespace or uid.
+    pub fn new(object: Value) -> Result<Self, NotAJob> {
+        let text = |pointer: &str, what| {
+            let text = object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+            text.filter(|text| !text.is_empty()).ok_or(NotAJob(what))
+        };
+        Ok(Self {
+            name: text("/metadata/name", "name")?,
+            namespace: text("/metadata/namespace", "namespace")?,
+            uid: text("/metadata/uid", "uid")?,
+            object,
+        })
+    }
+
+    /// Takes an object as a watch has it.
+    ///
+    /// # Errors
+    ///
+    /// When it has no name, namespace or uid.
+    pub fn from_dynamic(object: &DynamicObject) -> Result<Self, NotAJob> {
+        Self::new(serde_json::to_value(object).map_err(|_| NotAJob("JSON form"))?)
+    }
+
+    /// Reads the job out of it, by the same reader as a file's. Faults carry the path of the value they are about.
+    pub fn read(&self, options: &Options) -> Reading {
+        read_object(&self.object, options)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// What tells it from an earlier object of the same name.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// Counts the changes of its spec.
+    pub fn generation(&self) -> u64 {
+        self.object.pointer("/metadata/generation").and_then(Value::as_u64).unwrap_or(1)
+    }
+
+    /// Counts all its changes, for its writers only.
+    pub fn resource_version(&self) -> Option<&str> {
+        self.object.pointer("/metadata/resourceVersion").and_then(Value::as_str)
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_going(&self) -> bool {
+        self.object.pointer("/metadata/deletionTimestamp").is_some_and(|it| !it.is_null())
+    }
+
+    /// Whether somebody asks to stop the job.
+    pub fn asks_to_stop(&self) -> bool {
+        let annotations = self.object.pointer("/metadata/annotations");
+        annotations.and_then(|it| it.get(marks::STOP)).is_some_and(|it| it != "false")
+    }
+
+    /// Its status, as it stands.
+    pub fn status(&self) -> &Value {
+        self.object.get("status").unwrap_or(&Value::Null)
+    }
+
+    /// All of it.
+    pub fn as_json(&self) -> &Value {
+        &self.object
+    }
+}

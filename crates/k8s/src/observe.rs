@@ -1,0 +1,273 @@
+//! From children to what is seen. Pure: a function of the objects alone.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as ApiTime;
+use unisono_plan::{Cause, Ended, Host, Observed, Plan, Seen, SeenState, Time};
+
+use crate::children::{Children, incarnation};
+use crate::marks;
+use crate::object::JobObject;
+use crate::slim::{ContainerState, ContainerStatus, Job, Pod, Terminated};
+
+/// How many of its last lines a container is remembered by.
+const LAST_LINES: usize = 10;
+
+/// The exit code of what was killed: 128 and SIGKILL.
+const KILLED: i32 = 137;
+
+/// Looks at everything that exists of a job.
+pub fn observe(plan: &Plan, object: &JobObject, children: &Children) -> Observed {
+    let foreign_job = children.jobs.iter().find(|job| !job.is_ours());
+    let pods = children.pods.iter().filter_map(|pod| {
+        let incarnation = incarnation(plan, pod)?;
+        let host = plan.host(incarnation.member);
+        let adopted = pod.label(marks::MEMBER).is_none();
+        let state = match (host, foreign_job) {
+            // Its own controller starts this launcher's pods again: how it fares stands on the Job.
+            (Some(host), Some(job)) if adopted && host.runs.launches() => of_foreign_job(job, pod),
+            _ => state(host, pod, adopted),
+        };
+        let address = pod.status.pod_ip.as_ref().and_then(|text| text.parse().ok());
+        Some(Seen { incarnation, state, address })
+    });
+    Observed { seen: pods.collect(), stop_requested: object.asks_to_stop(), ..Observed::default() }
+}
+
+/// How far a pod is.
+fn state(host: Option<&Host>, pod: &Pod, adopted: bool) -> SeenState {
+    let main = main_container(pod);
+    let runs_command = host.is_some_and(|host| host.runs.runs_command());
+    if let Some(terminated) = main.and_then(|main| main.terminated.as_ref()) {
+        return SeenState::Ended(ended(pod, terminated, runs_command));
+    }
+    if let Some(cause) = gone_without_a_word(pod) {
+        return SeenState::Ended(ended_at(pod, KILLED, cause));
+    }
+    if let Some(running) = main.and_then(|main| main.running.as_ref()) {
+        let began = running.started_at.as_ref().map(time);
+        return match released(pod) {
+            Some(released) if runs_command => {
+                SeenState::Running { since: began.map_or(released, |began| began.max(released)) }
+            }
+            None if runs_command && adopted => {
+                SeenState::Running { since: began.unwrap_or_default() }
+            }
+            Some(_) | None => SeenState::Up,
+        };
+    }
+    if waits_in_init(pod) {
+        return SeenState::Up;
+    }
+    match cannot_start(pod) {
+        Some(_) => SeenState::Ended(ended_at(pod, 128, Cause::CannotStart)),
+        None => SeenState::Coming(coming(pod)),
+    }
+}
+
+/// The state of the container that counts: the one that logs are about.
+fn main_container(pod: &Pod) -> Option<&ContainerState> {
+    let statuses = &pod.status.container_statuses;
+    let named = pod.annotation(marks::DEFAULT_CONTAINER);
+    let main = named.and_then(|name| statuses.iter().find(|status| status.name == name));
+    main.or(statuses.first()).map(|status| &status.state)
+}
+
+/// When its command was let go.
+pub(crate) fn released(pod: &Pod) -> Option<Time> {
+    pod.annotation(marks::RELEASED)?.parse().ok().map(Time)
+}
+
+fn ended(pod: &Pod, terminated: &Terminated, runs_command: bool) -> Ended {
+    let began = terminated.started_at.as_ref().map(time);
+    let started = released(pod).map(|released| began.map_or(released, |it| it.max(released)));
+    // Kubernetes keeps whole seconds: a command of half a second must not end before it began.
+    let at = terminated.finished_at.as_ref().map(time).or(began).unwrap_or_default();
+    let message = terminated.message.as_deref().unwrap_or_default();
+    let lines: Vec<String> = message.lines().map(str::to_owned).collect();
+    let skipped = lines.len().saturating_sub(LAST_LINES);
+    Ended {
+        started,
+        at: started.map_or(at, |started| at.max(started)),
+        code: terminated.exit_code,
+        cause: cause(pod, terminated, runs_command),
+        rank: None,
+        last_lines: lines.into_iter().skip(skipped).collect(),
+    }
+}
+
+fn cause(pod: &Pod, terminated: &Terminated, runs_command: bool) -> Cause {
+    // What ended well is over, whatever happened to its pod in the same moment.
+    if terminated.exit_code == 0 && runs_command {
+        return Cause::Exited;
+    }
+    if let Some(cause) = disruption(pod).or_else(|| by_reason(pod)) {
+        return cause;
+    }
+    match terminated.reason.as_deref() {
+        Some("OOMKilled") => Cause::OutOfMemory,
+        Some("StartError" | "ContainerCannotRun") => Cause::CannotStart,
+        Some("ContainerStatusUnknown") => Cause::NodeLost,
+        _ if pod.is_going() => Cause::Deleted,
+        _ => Cause::Exited,
+    }
+}
+
+/// Who disrupted a pod, as whoever did it wrote down.
+fn disruption(pod: &Pod) -> Option<Cause> {
+    let target = pod.status.conditions.iter().find(|it| it.kind == "DisruptionTarget")?;
+    if target.status != "True" {
+        return None;
+    }
+    Some(match target.reason.as_deref() {
+        Some("PreemptionByScheduler") => Cause::Preempted,
+        Some("DeletionByTaintManager" | "DeletionByPodGC") => Cause::NodeLost,
+        _ => Cause::Evicted,
+    })
+}
+
+/// What a failed pod's own reason tells.
+fn by_reason(pod: &Pod) -> Option<Cause> {
+    match pod.status.reason.as_deref()? {
+        "Preempting" => Some(Cause::Preempted),
+        "NodeLost" => Some(Cause::NodeLost),
+        // The kubelet had no room after all, or its node was shut down.
+        "Evicted"
+        | "Shutdown"
+        | "NodeShutdown"
+        | "Terminated"
+        | "NodeAffinity"
+        | "UnexpectedAdmissionError" => Some(Cause::Evicted),
+        reason if reason.starts_with("OutOf") => Some(Cause::Evicted),
+        _ => None,
+    }
+}
+
+/// Why a pod is over that has no ended container: nobody is there to say so, or it ended before it began.
+fn gone_without_a_word(pod: &Pod) -> Option<Cause> {
+    let status = &pod.status;
+    if is_beyond_reach(pod) {
+        return Some(Cause::NodeLost);
+    }
+    match status.phase.as_str() {
+        "Failed" | "Succeeded" => {
+            let deleted = pod.is_going().then_some(Cause::Deleted);
+            Some(
+                disruption(pod)
+                    .or_else(|| by_reason(pod))
+                    .or(deleted)
+                    .unwrap_or(Cause::CannotStart),
+            )
+        }
+        _ => None,
+    }
+}
+
+/// Whether a pod is on a node that does not answer any more: it was deleted because of that, and nobody is there to end it.
+pub(crate) fn is_beyond_reach(pod: &Pod) -> bool {
+    let not_ready =
+        pod.status.conditions.iter().any(|it| it.kind == "Ready" && it.status != "True");
+    let lost = pod.status.reason.as_deref() == Some("NodeLost");
+    pod.is_going() && not_ready && (lost || disruption(pod) == Some(Cause::NodeLost))
+}
+
+fn ended_at(pod: &Pod, code: i32, cause: Cause) -> Ended {
+    let changed = pod.status.conditions.iter().filter_map(|it| it.last_transition_time.as_ref());
+    let at = changed.map(time).max().or(pod.status.start_time.as_ref().map(time));
+    let failed_init = pod.status.init_container_statuses.iter().find_map(failure);
+    let message = failed_init.and_then(|it| it.message.as_deref());
+    let message = message.or(pod.status.message.as_deref()).or_else(|| cannot_start(pod));
+    Ended {
+        started: None,
+        at: at.unwrap_or_default(),
+        code: failed_init.map_or(code, |it| it.exit_code),
+        cause,
+        rank: None,
+        last_lines: message
+            .map(|text| text.lines().map(str::to_owned).collect())
+            .unwrap_or_default(),
+    }
+}
+
+fn failure(status: &ContainerStatus) -> Option<&Terminated> {
+    status.state.terminated.as_ref().filter(|it| it.exit_code != 0)
+}
+
+/// Whether the pod's last init container waits for the other hosts: the pod is up as far as it can be.
+fn waits_in_init(pod: &Pod) -> bool {
+    let mut statuses = pod.status.init_container_statuses.iter();
+    statuses.any(|it| it.name == marks::READY && it.state.running.is_some())
+}
+
+/// Why a container can never start; what may still change is not meant.
+pub(crate) fn cannot_start(pod: &Pod) -> Option<&str> {
+    let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
+    all.filter_map(|it| it.state.waiting.as_ref()).find_map(|waiting| {
+        let reason = waiting.reason.as_deref()?;
+        matches!(reason, "InvalidImageName" | "ErrImageNeverPull")
+            .then(|| waiting.message.as_deref().unwrap_or(reason))
+    })
+}
+
+/// Why a pod is not up yet, for people.
+fn coming(pod: &Pod) -> String {
+    let scheduled = pod.status.conditions.iter().find(|it| it.kind == "PodScheduled");
+    if let Some(condition) = scheduled.filter(|it| it.status == "False") {
+        let message = condition.message.as_deref().unwrap_or("no reason is given");
+        return match condition.reason.as_deref() {
+            Some("SchedulingGated") => format!("it waits at a scheduling gate: {message}"),
+            _ => format!("it cannot be scheduled: {message}"),
+        };
+    }
+    if pod.spec.node_name.is_none() {
+        return "it waits for the scheduler".to_owned();
+    }
+    let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
+    for status in all {
+        let Some(waiting) = &status.state.waiting else { continue };
+        let message = waiting.message.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
+        match waiting.reason.as_deref() {
+            Some("ContainerCreating" | "PodInitializing") | None => {}
+            Some("ErrImagePull" | "ImagePullBackOff") => {
+                return format!("the image of {} cannot be pulled{message}", status.name);
+            }
+            Some(reason) => return format!("{} waits, {reason}{message}", status.name),
+        }
+    }
+    "its containers are being started".to_owned()
+}
+
+/// How a launcher fares whose Job the built-in controller manages.
+fn of_foreign_job(job: &Job, pod: &Pod) -> SeenState {
+    let status = &job.status;
+    let holds =
+        |kind: &str| status.conditions.iter().find(|it| it.kind == kind && it.status == "True");
+    let began = status.start_time.as_ref().map(time);
+    let over = |code, at: Option<&ApiTime>| {
+        SeenState::Ended(Ended {
+            started: began,
+            at: at.map(time).or(began).unwrap_or_default(),
+            code,
+            cause: Cause::Exited,
+            rank: None,
+            last_lines: Vec::new(),
+        })
+    };
+    if holds("Complete").is_some() {
+        return over(0, status.completion_time.as_ref());
+    }
+    if let Some(failed) = holds("Failed") {
+        return over(1, failed.last_transition_time.as_ref());
+    }
+    match main_container(pod).and_then(|main| main.running.as_ref()) {
+        Some(running) => {
+            let since = running.started_at.as_ref().map(time).or(began);
+            SeenState::Running { since: since.unwrap_or_default() }
+        }
+        // Between two tries of its own controller it is as good as running: it is not ours to start.
+        None => SeenState::Running { since: began.unwrap_or_default() },
+    }
+}
+
+/// A moment of the API's as one of ours.
+pub(crate) fn time(time: &ApiTime) -> Time {
+    Time(u64::try_from(time.0.as_millisecond()).unwrap_or(0))
+}

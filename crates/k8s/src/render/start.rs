@@ -1,0 +1,111 @@
+//! How a host's container starts: behind the agent, after a wait, or as its image wants.
+
+use serde_json::{Value, json};
+use unisono_plan::{Argv, FileContent, Host, HostRuns, Plan, hostfile};
+
+use super::answers;
+use super::template::{Template, list_in};
+use crate::marks::HOME;
+
+/// `ready` never gives up by itself: a slow start is no failure. Ten years, in seconds.
+const FOR_EVER: &str = "315360000";
+
+/// How a host's container starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// The agent answers; the template's command, where it has one that is not only an sshd, runs beside it.
+    Serve { beside: bool },
+    /// The command, when every host answers; `serves` while others may start ranks here too.
+    Ready { serves: bool },
+    /// The image's own entry point, after an init container has waited for every host.
+    KeptAfterWait,
+    /// The image's own entry point.
+    Kept,
+}
+
+impl Start {
+    pub(super) fn of(plan: &Plan, host: &Host) -> Self {
+        let argv = &plan.program_of(host).argv;
+        match (host.runs, argv) {
+            (HostRuns::Ranks, Argv::ImageEntry(_)) => Self::Kept,
+            (HostRuns::Ranks, _) if plan.reaches_by_ssh() => Self::Kept,
+            (HostRuns::Ranks, Argv::Words(words)) => Self::Serve { beside: !is_only_sshd(words) },
+            (HostRuns::Ranks, Argv::Nothing) => Self::Serve { beside: false },
+            (_, Argv::Words(_)) => Self::Ready { serves: answers(plan, host) },
+            (_, Argv::ImageEntry(_) | Argv::Nothing) => Self::KeptAfterWait,
+        }
+    }
+
+    /// Whether the host's agent answers launches.
+    pub(super) const fn serves(self) -> bool {
+        matches!(self, Self::Serve { .. } | Self::Ready { serves: true })
+    }
+
+    /// Puts the agent in front of the template's own words, which stay as they are: the kubelet still expands them.
+    pub(super) fn wrap(self, template: &mut Template, plan: &Plan, host: &Host, epoch: u32) {
+        let agent = format!("{HOME}/unisono-agent");
+        let mut words = vec![agent.clone()];
+        let mut keeps_own = true;
+        match self {
+            Self::Kept | Self::KeptAfterWait => return,
+            Self::Serve { beside } => {
+                words.push("serve".to_owned());
+                words.extend(beside.then(|| "--".to_owned()));
+                keeps_own = beside;
+            }
+            Self::Ready { serves } => {
+                if serves {
+                    words.extend(["serve".to_owned(), "--".to_owned(), agent]);
+                }
+                words.extend(ready(plan, host, epoch));
+                words.push("--".to_owned());
+            }
+        }
+        let container = template.container();
+        let command = list_in(container, "command");
+        if !keeps_own {
+            command.clear();
+        }
+        command.splice(0..0, words.into_iter().map(Value::from));
+        if !keeps_own {
+            container.shift_remove("args");
+        }
+    }
+}
+
+/// `ready` with its options, without a command. The kubelet puts the pod's uid in.
+pub(super) fn ready(plan: &Plan, host: &Host, epoch: u32) -> Vec<String> {
+    let epoch = epoch.to_string();
+    let bin = format!("{HOME}/bin");
+    let mut words: Vec<String> = ["ready", "--identity", "$(UNISONO_POD_UID)", "--epoch", &epoch]
+        .into_iter()
+        .chain(["--name", &host.name, "--timeout", FOR_EVER])
+        .map(str::to_owned)
+        .collect();
+    if plan.reaches_by_ssh() {
+        return words;
+    }
+    words.extend(["--path".to_owned(), bin]);
+    for file in &plan.program_of(host).files {
+        let option = match file.content {
+            FileContent::Hostfile(hostfile::Form::Slots) => "--hostfile",
+            FileContent::Hostfile(hostfile::Form::Colon) => "--hydra-hostfile",
+            FileContent::Hostfile(hostfile::Form::Bare)
+            | FileContent::DiscoverHosts { .. }
+            | FileContent::Text(_) => continue,
+        };
+        words.extend([option.to_owned(), file.path.clone()]);
+    }
+    words
+}
+
+/// The variable by which `ready` knows its own pod.
+pub(super) fn pod_uid() -> Value {
+    json!({"name": "UNISONO_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})
+}
+
+/// Whether a command does nothing but run an sshd, which nobody needs any more.
+fn is_only_sshd(words: &[String]) -> bool {
+    let program = words.first().and_then(|program| program.rsplit('/').next());
+    program == Some("sshd")
+}

@@ -1,0 +1,76 @@
+//! Which API serves a kind of job.
+
+use kube::api::ApiResource;
+use unisono_job::Dialect;
+
+/// A kind of job object, in one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The API group.
+    pub group: &'static str,
+    /// The version.
+    pub version: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// The plural in paths.
+    pub plural: &'static str,
+}
+
+/// `MPIJob` in a version.
+pub const fn kubeflow(version: &'static str) -> Resource {
+    Resource { group: "kubeflow.org", version, kind: "MPIJob", plural: "mpijobs" }
+}
+
+impl Resource {
+    /// The resource of a dialect's objects, in the version they are written in; none for dialects that are no objects.
+    pub const fn of(dialect: Dialect) -> Option<Self> {
+        match dialect {
+            Dialect::KubeflowV1alpha1 => Some(kubeflow("v1alpha1")),
+            Dialect::KubeflowV1alpha2 => Some(kubeflow("v1alpha2")),
+            Dialect::KubeflowV1 => Some(kubeflow("v1")),
+            Dialect::KubeflowV2beta1 => Some(kubeflow("v2beta1")),
+            Dialect::KubeBatch => Some(Self {
+                group: "scheduling.incubator.k8s.io",
+                version: "v1alpha1",
+                kind: "MPI",
+                plural: "mpis",
+            }),
+            Dialect::Unisono => Some(Self {
+                group: "unisono.dev",
+                version: "v1alpha1",
+                kind: "UnisonoJob",
+                plural: "unisonojobs",
+            }),
+            Dialect::AzureMpiJob
+            | Dialect::AzureFlat
+            | Dialect::AzureCommand
+            | Dialect::OpenPaiV1
+            | Dialect::OpenPaiV2 => None,
+        }
+    }
+
+    /// The version that owner references name: always the same one, whatever version an object was written in, because
+    /// queues know jobs by it.
+    pub const fn for_owners(self) -> Self {
+        match self.group.as_bytes() {
+            b"kubeflow.org" => kubeflow("v2beta1"),
+            _ => self,
+        }
+    }
+
+    /// As the client wants it.
+    pub fn api_resource(&self) -> ApiResource {
+        ApiResource {
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            api_version: self.api_version(),
+            kind: self.kind.to_owned(),
+            plural: self.plural.to_owned(),
+        }
+    }
+
+    /// Group and version.
+    pub fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}

@@ -1,0 +1,204 @@
+//! Single requests: create, change, delete one object. What is already so is fine; what belongs to somebody else is left alone.
+
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
+    PropagationPolicy,
+};
+use kube::core::{ObjectMeta, Request};
+use kube::{Client, Resource as _};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::marks;
+use crate::render::Owner;
+
+/// Why an object was not made, changed or deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The API server did not answer, or did not want to.
+    #[error("{verb} {kind} {name}")]
+    Request {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind of object.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// What the server said.
+        source: Box<kube::Error>,
+    },
+    /// The name is taken by an object of somebody else.
+    #[error("{kind} {name} already exists and belongs to somebody else")]
+    Foreign {
+        /// The kind of object.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// The name is still taken by an object of an earlier job of the same name.
+    #[error("{kind} {name} of an earlier job of this name is still being removed")]
+    Predecessor {
+        /// The kind of object.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl WriteError {
+    /// The one word that events have for it.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Request { .. } => "FailedWrite",
+            Self::Foreign { .. } => "ErrResourceExists",
+            Self::Predecessor { .. } => "WaitingForPredecessor",
+        }
+    }
+
+    /// Whether the API server understood the request and refused it, so that the same again is refused again.
+    pub fn is_refused(&self) -> bool {
+        let Self::Request { source, .. } = self else { return false };
+        matches!(&**source, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422))
+    }
+}
+
+/// What became of a wish to create.
+pub(crate) enum Creation<K> {
+    /// It was made.
+    Made(K),
+    /// It was there already, as ours.
+    Known(Box<ObjectMeta>),
+}
+
+/// Writes objects of one job in its namespace.
+#[derive(Clone, Copy)]
+pub(crate) struct Writer<'job> {
+    pub(crate) client: &'job Client,
+    pub(crate) namespace: &'job str,
+    pub(crate) owner: &'job Owner,
+}
+
+impl Writer<'_> {
+    /// Creates an object from its raw JSON.
+    pub(crate) async fn create<K>(
+        &self,
+        api: &ApiResource,
+        object: &Value,
+    ) -> Result<Creation<K>, WriteError>
+    where
+        K: Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let fault = |source| fault("create", api, name, source);
+        let path = DynamicObject::url_path(api, Some(self.namespace));
+        let body =
+            serde_json::to_vec(object).map_err(|error| fault(kube::Error::SerdeError(error)))?;
+        let parameters = PostParams {
+            field_manager: Some(marks::FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        let request = Request::new(path)
+            .create(&parameters, body)
+            .map_err(|error| fault(kube::Error::BuildRequest(error)))?;
+        match self.client.request::<K>(request).await {
+            Ok(made) => Ok(Creation::Made(made)),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {
+                self.known(api, name).await
+            }
+            Err(error) => Err(fault(error)),
+        }
+    }
+
+    /// Looks whose an object is that stands in our way, at its metadata only.
+    async fn known<K>(&self, api: &ApiResource, name: &str) -> Result<Creation<K>, WriteError> {
+        let (kind, name) = (api.kind.clone(), name.to_owned());
+        let found = self.objects(api).get_metadata_opt(&name).await;
+        let Some(found) = found.map_err(|source| fault("get", api, &name, source))? else {
+            return Err(WriteError::Predecessor { kind, name });
+        };
+        let owners = found.metadata.owner_references.as_deref().unwrap_or_default();
+        if owners.iter().any(|it| it.uid == self.owner.uid) {
+            return Ok(Creation::Known(Box::new(found.metadata)));
+        }
+        let of_predecessor =
+            owners.iter().any(|it| it.kind == self.owner.kind && it.name == self.owner.name);
+        if of_predecessor || found.metadata.deletion_timestamp.is_some() {
+            return Err(WriteError::Predecessor { kind, name });
+        }
+        Err(WriteError::Foreign { kind, name })
+    }
+
+    /// Merges changes into an object; one that is gone needs none.
+    pub(crate) async fn patch(
+        &self,
+        api: &ApiResource,
+        name: &str,
+        part: Part,
+        changes: &Value,
+    ) -> Result<(), WriteError> {
+        let parameters = PatchParams {
+            field_manager: Some(marks::FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let objects = self.objects(api);
+        let patch = Patch::Merge(changes);
+        let done = match part {
+            Part::Whole => objects.patch(name, &parameters, &patch).await,
+            Part::Status => objects.patch_status(name, &parameters, &patch).await,
+        };
+        match done {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            Err(source) => Err(fault("change", api, name, source)),
+        }
+    }
+
+    /// Deletes exactly this object; one that is gone, or another by now, is none of our business.
+    pub(crate) async fn delete(
+        &self,
+        api: &ApiResource,
+        name: &str,
+        uid: Option<String>,
+        haste: Haste,
+    ) -> Result<(), WriteError> {
+        let parameters = DeleteParams {
+            grace_period_seconds: match haste {
+                Haste::Usual => None,
+                Haste::AtOnce => Some(0),
+            },
+            propagation_policy: Some(PropagationPolicy::Background),
+            preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        match self.objects(api).delete(name, &parameters).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(source) => Err(fault("delete", api, name, source)),
+        }
+    }
+
+    fn objects(&self, api: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), self.namespace, api)
+    }
+}
+
+/// Which part of an object is changed.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Whole,
+    Status,
+}
+
+/// How soon something is to be gone.
+#[derive(Clone, Copy)]
+pub(crate) enum Haste {
+    /// After its own grace.
+    Usual,
+    /// Now: nobody is there to end it gracefully.
+    AtOnce,
+}
+
+fn fault(verb: &'static str, api: &ApiResource, name: &str, source: kube::Error) -> WriteError {
+    let (kind, name) = (api.kind.clone(), name.to_owned());
+    WriteError::Request { verb, kind, name, source: Box::new(source) }
+}
