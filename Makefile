@@ -11,6 +11,7 @@ lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 	@RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
+	@cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --quiet -- -D warnings
 	@cargo xtask tidy && cargo xtask generate --check
 
 bench: ## Measure, and print tables

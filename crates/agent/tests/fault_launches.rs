@@ -33,6 +33,21 @@ fn read_line(rsh: &mut Child) {
     assert_eq!(line, b"standing");
 }
 
+/// Runs a script that starts something and waits, kills its shell once that stands, and asserts that all of it goes.
+fn begin_and_kill(job: &Job, script: &str) {
+    let mut shell = Command::new("sh")
+        .args(["-c", script])
+        .envs(job.launcher_variables())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    read_line(&mut shell);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    assert_only_hosts_left(job);
+}
+
 /// Asserts that everything but the hosts themselves is gone in time.
 fn assert_only_hosts_left(job: &Job) {
     let hosts: Vec<u32> = job.hosts.iter().map(Child::id).collect();
@@ -78,17 +93,7 @@ fn a_killed_launcher_takes_stubborn_ranks_with_it() {
 fn a_killed_caller_is_noticed_by_its_rsh() {
     let job = Job::start(1);
     let script = format!("{} rsh w0 'echo standing; sleep 600' & wait", job.program.display());
-    let mut mpirun = Command::new("sh")
-        .args(["-c", &script])
-        .envs(job.launcher_variables())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    read_line(&mut mpirun);
-    mpirun.kill().unwrap();
-    mpirun.wait().unwrap();
-    assert_only_hosts_left(&job);
+    begin_and_kill(&job, &script);
     assert!(job.has_proof(|event| matches!(event, Event::Abandoned { .. })), "{:?}", job.proof());
     job.assert_leaves_nothing();
 }
@@ -250,8 +255,9 @@ fn what_a_command_leaves_running_on_purpose_lives_until_its_host_ends() {
     let told = String::from_utf8(output.stdout).unwrap();
     let pid: u32 = told.trim().strip_prefix("left ").unwrap().parse().unwrap();
     job.assert_answers();
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    assert!(state.contains("(sleep) S"), "{state}");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, state) = stat.rsplit_once(") ").unwrap();
+    assert!(!state.starts_with(['Z', 'X']), "it has ended: {stat}");
     job.assert_leaves_nothing();
 }
 
@@ -293,17 +299,7 @@ fn ready_ends_with_its_parent_where_told_to() {
         "{} ready --watch-parent -- sh -c 'echo standing; sleep 600' & wait",
         job.program.display()
     );
-    let mut parent = Command::new("sh")
-        .args(["-c", &script])
-        .envs(job.launcher_variables())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    read_line(&mut parent);
-    parent.kill().unwrap();
-    parent.wait().unwrap();
-    assert_only_hosts_left(&job);
+    begin_and_kill(&job, &script);
     job.assert_leaves_nothing();
 }
 

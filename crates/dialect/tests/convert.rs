@@ -1,9 +1,13 @@
 //! Jobs written in another dialect: what is written can be read, says the same, or tells what it lost.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 
 use unisono_dialect::{Options, Reading, Written, read, write};
 use unisono_job::{Dialect, Job, Origins};
+
+use support::files;
 
 /// The dialects whose writers are tested here.
 const TARGETS: [Dialect; 2] = [Dialect::AzureCommand, Dialect::OpenPaiV2];
@@ -40,20 +44,6 @@ fn jobs() -> Vec<(PathBuf, Job)> {
         jobs.extend(read.map(|job| (path.clone(), job)));
     }
     jobs
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let entries = std::fs::read_dir(folder).expect("the folder can be read");
-    for entry in entries.map(|entry| entry.expect("the folder can be read").path()) {
-        if entry.is_dir() {
-            found.extend(files(&entry));
-        } else if entry.extension().is_some_and(|it| it == "yaml" || it == "json") {
-            found.push(entry);
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]

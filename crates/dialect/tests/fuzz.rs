@@ -2,11 +2,15 @@
 //!
 //! The damage is drawn from a fixed seed, so a failure comes back: the panic tells the dialect and the number of the case.
 
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::Path;
 
 use serde_json::Value;
 use unisono_dialect::{Options, Reading, read, write};
 use unisono_job::{Dialect, Job, Note, Origins};
+
+use support::files;
 
 /// Damaged files for each reader.
 const CASES: usize = 100_000;
@@ -119,21 +123,6 @@ impl Drop for Told {
     fn drop(&mut self) {
         println!("failed in case {} of {}", self.case, self.dialect);
     }
-}
-
-/// Every file below a folder, except reviewed results.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let entries = std::fs::read_dir(folder).expect("the folder can be read");
-    for entry in entries.map(|entry| entry.expect("the folder can be read").path()) {
-        if entry.is_dir() {
-            found.extend(files(&entry));
-        } else if entry.extension().is_some_and(|it| it == "yaml" || it == "json") {
-            found.push(entry);
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Words that mean something to one reader or another.

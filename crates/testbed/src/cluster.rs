@@ -34,6 +34,12 @@ pub struct Shape {
     pub launcher: Launcher,
 }
 
+/// The name of a launcher that is a host of its own.
+const LAUNCHER: &str = "launcher";
+
+const OPEN_MPI_HOSTFILE: &str = "hostfile.openmpi";
+const HYDRA_HOSTFILE: &str = "hostfile.hydra";
+
 /// Why a cluster could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
@@ -63,6 +69,8 @@ pub struct Cluster {
     pub hosts: Hosts,
     /// Sees everything that runs in the hosts.
     pub watch: Watch,
+    /// How many ranks each host takes.
+    slots: usize,
     environment: BTreeMap<OsString, OsString>,
     rsh_agent: PathBuf,
     files: tempfile::TempDir,
@@ -78,8 +86,8 @@ impl Cluster {
         let ranked = names.clone();
         let mut unknown_to_others = vec![];
         if shape.launcher == Launcher::UnknownToWorkers {
-            names.insert(0, "launcher".to_owned());
-            unknown_to_others.push("launcher".to_owned());
+            names.insert(0, LAUNCHER.to_owned());
+            unknown_to_others.push(LAUNCHER.to_owned());
         }
         let seats = Seats::reserve(names, shape.network)?;
         let files = tempfile::tempdir()?;
@@ -94,8 +102,27 @@ impl Cluster {
         let hosts = Hosts::start(seats, &furniture, |seat| transport.process_one(seat))?;
         watch.adopt(&hosts);
         wait_until_listening(&hosts)?;
-        let environment = environment(&ranked, shape, transport, files.path())?;
-        Ok(Self { hosts, watch, environment, rsh_agent: transport.rsh_agent(), files })
+        let environment = environment(shape.slots, transport, files.path());
+        let rsh_agent = transport.rsh_agent();
+        let cluster = Self { hosts, watch, slots: shape.slots, environment, rsh_agent, files };
+        cluster.write_hostfiles(ranked.into_iter())?;
+        Ok(cluster)
+    }
+
+    /// Lists the hosts by address from now on, not by name.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn list_by_address(&self) -> std::io::Result<()> {
+        let ranked = self.hosts.iter().filter(|it| it.name() != LAUNCHER);
+        self.write_hostfiles(ranked.map(|it| it.address().to_string()))
+    }
+
+    fn write_hostfiles(&self, names: impl Iterator<Item = String>) -> std::io::Result<()> {
+        let hosts: Vec<HostSlots> =
+            names.map(|name| HostSlots { name, slots: self.slots }).collect();
+        std::fs::write(self.folder().join(OPEN_MPI_HOSTFILE), open_mpi_hostfile(&hosts))?;
+        std::fs::write(self.folder().join(HYDRA_HOSTFILE), hydra_hostfile(&hosts))
     }
 
     /// `mpirun` in the first host, with every flavour's variables set.
@@ -162,22 +189,16 @@ impl Cluster {
 }
 
 fn environment(
-    ranked: &[String],
-    shape: Shape,
+    slots: usize,
     transport: &dyn Transport,
     folder: &Path,
-) -> Result<BTreeMap<OsString, OsString>, ClusterError> {
-    let hosts: Vec<HostSlots> =
-        ranked.iter().map(|it| HostSlots { name: it.clone(), slots: shape.slots }).collect();
-    let (open_mpi, hydra) = (folder.join("hostfile.openmpi"), folder.join("hostfile.hydra"));
-    std::fs::write(&open_mpi, open_mpi_hostfile(&hosts))?;
-    std::fs::write(&hydra, hydra_hostfile(&hosts))?;
-    let variables = settings(&transport.rsh_agent(), &open_mpi, &hydra, shape.slots);
-    Ok(variables
+) -> BTreeMap<OsString, OsString> {
+    let (open_mpi, hydra) = (folder.join(OPEN_MPI_HOSTFILE), folder.join(HYDRA_HOSTFILE));
+    settings(&transport.rsh_agent(), &open_mpi, &hydra, slots)
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()))
         .chain(transport.environment())
-        .collect())
+        .collect()
 }
 
 /// Process 1 runs before it listens; launching earlier would test the launcher's patience.

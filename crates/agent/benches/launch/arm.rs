@@ -48,12 +48,16 @@ impl Arm {
 
     /// A launcher and so many hosts with one slot each.
     pub(crate) fn cluster(self, hosts: usize) -> anyhow::Result<Cluster> {
-        let shape = Shape {
-            hosts,
-            slots: 1,
-            network: Network::Shared,
-            launcher: Launcher::UnknownToWorkers,
-        };
+        self.start(hosts, 1, Launcher::UnknownToWorkers)
+    }
+
+    /// Hosts with slots, the first of which launches.
+    pub(crate) fn joined(self, hosts: usize, slots: usize) -> anyhow::Result<Cluster> {
+        self.start(hosts, slots, Launcher::FirstHost)
+    }
+
+    fn start(self, hosts: usize, slots: usize, launcher: Launcher) -> anyhow::Result<Cluster> {
+        let shape = Shape { hosts, slots, network: Network::Shared, launcher };
         Ok(Cluster::start(shape, &mut *self.transport())?)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use unisono_testbed::cluster::{Launcher, Shape};
+use unisono_testbed::cluster::{Cluster, Launcher, Shape};
 use unisono_testbed::hosts::Network;
 use unisono_testbed::mpi::{self, Flavour};
 use unisono_testbed::program::{Program, compile};
@@ -13,6 +13,7 @@ use crate::run::{THREE, assert_hosts_are_quiet, cluster, mpirun, spread, start, 
 crate::for_every_flavour!(
     sums_are_right_over_three_hosts,
     sums_are_right_over_three_private_networks,
+    hosts_can_be_listed_by_address,
     standard_input_reaches_rank_0,
     seventy_hosts_in_one_job,
     workers_need_not_resolve_the_launcher,
@@ -27,9 +28,19 @@ fn sums_are_right_over_three_private_networks(flavour: Flavour) {
     sums_are_right(flavour, Shape { network: Network::Private, ..THREE });
 }
 
+/// As on Kubernetes: the host file has no names, and nobody can resolve any.
+fn hosts_can_be_listed_by_address(flavour: Flavour) {
+    let cluster = cluster(Shape { network: Network::Private, ..THREE });
+    cluster.list_by_address().unwrap();
+    assert_sums_are_right(&cluster, flavour);
+}
+
 fn sums_are_right(flavour: Flavour, shape: Shape) {
-    let cluster = cluster(shape);
-    let ended = start(&cluster, flavour, 6, Program::Allreduce, &[]).end().expect_success();
+    assert_sums_are_right(&cluster(shape), flavour);
+}
+
+fn assert_sums_are_right(cluster: &Cluster, flavour: Flavour) {
+    let ended = start(cluster, flavour, 6, Program::Allreduce, &[]).end().expect_success();
     assert_eq!(ended.stdout.matches("sums right").count(), 6, "{}", ended.stdout);
     assert_eq!(ended.ranks_per_host(), spread(3, 2));
     assert_hosts_are_quiet(&cluster.hosts, std::time::Duration::from_secs(5));
