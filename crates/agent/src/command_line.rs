@@ -1,4 +1,4 @@
-//! What the program was called to do: its arguments go in, one of five calls comes out.
+//! What the program was called to do: its arguments go in, one of six calls comes out.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,8 @@ unisono-agent: starts MPI ranks on the hosts of a job, in place of sshd and ssh
                         [--hostfile FILE] [--hydra-hostfile FILE] [--by address|name] [--timeout SECONDS]
                         [--name NAME] [--proof FILE] [--path DIR] [--watch-parent] [-- COMMAND…]
       waits for the host table and for every host, writes the hostfiles, then runs the command
+  unisono-agent rank    PROGRAM ARGUMENTS…
+      writes down in the launch proof which rank begins here, and becomes the program; also when called as `unisono-rank`
   unisono-agent install DIR
       copies itself there, with the names it answers to
   unisono-agent keys    --launcher NAME… --host NAME… DIR
@@ -43,6 +45,8 @@ pub(crate) enum Call {
     Rsh(Vec<OsString>),
     /// Wait, then run.
     Ready(Box<Wish>),
+    /// Tell which rank this is and become its program.
+    Rank(Vec<OsString>),
     /// Copy the program.
     Install(PathBuf),
     /// Make keys.
@@ -54,9 +58,9 @@ pub(crate) enum Call {
 /// A call that cannot be understood.
 #[derive(Debug, Error)]
 pub(crate) enum CallError {
-    #[error("say what to do: serve, rsh, ready, install, keys or --help")]
+    #[error("say what to do: serve, rsh, ready, rank, install, keys or --help")]
     Nothing,
-    #[error("`{0}` is none of serve, rsh, ready, install, keys")]
+    #[error("`{0}` is none of serve, rsh, ready, rank, install, keys")]
     Unknown(String),
     #[error("{0} needs a value")]
     NoValue(String),
@@ -79,11 +83,15 @@ pub(crate) fn read(arguments: &[OsString], settings: &mut Settings) -> Result<Ca
     if matches!(called_as, Some("ssh" | "rsh" | "unisono-rsh")) {
         return Ok(Call::Rsh(arguments.to_vec()));
     }
+    if called_as == Some("unisono-rank") {
+        return Ok(Call::Rank(arguments.to_vec()));
+    }
     let (verb, rest) = arguments.split_first().ok_or(CallError::Nothing)?;
     match verb.to_str() {
         Some("serve") => serve(rest, settings),
         Some("rsh") => Ok(Call::Rsh(rest.to_vec())),
         Some("ready") => ready(rest, settings),
+        Some("rank") => Ok(Call::Rank(rest.to_vec())),
         Some("install") => match rest {
             [folder] => Ok(Call::Install(folder.into())),
             _ => Err(CallError::NoFolder),
@@ -232,6 +240,13 @@ mod tests {
         for name in ["ssh", "/opt/unisono/bin/ssh", "/opt/unisono/unisono-rsh", "rsh"] {
             assert_eq!(call(&[name, "-x", "w"]).unwrap(), Call::Rsh(vec!["-x".into(), "w".into()]));
         }
+    }
+
+    #[test]
+    fn called_by_a_launcher_for_a_rank_it_is_the_rank() {
+        let expected = Call::Rank(vec!["./a".into(), "-x".into()]);
+        assert_eq!(call(&["/opt/unisono/bin/unisono-rank", "./a", "-x"]).unwrap(), expected);
+        assert_eq!(call(&["unisono-agent", "rank", "./a", "-x"]).unwrap(), expected);
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod polling;
 mod probe;
 mod processes;
 pub mod proof;
+mod rank_start;
 pub mod ranks;
 mod ready;
 mod rsh;
@@ -92,6 +93,10 @@ fn perform(call: Call, settings: &Settings) -> u8 {
         },
         Call::Ready(wish) => {
             ready::ready(settings, &wish).unwrap_or_else(|error| failed(&error, error.code()))
+        }
+        Call::Rank(command) => {
+            let error = rank_start::begin(settings, &command);
+            failed(&error, error.code())
         }
         Call::Install(folder) => {
             install::install(&folder).map_or_else(|error| failed(&error, FAILED), |()| 0)

@@ -94,8 +94,8 @@ pub fn events(plan: &Plan, prior: &Status, status: &Status, now: Time) -> Vec<Ev
         && prior.first_failure.as_ref() != Some(failure)
     {
         happened.push(What::Failed {
-            host: failure.host.clone(),
-            rank: failure.ended.rank,
+            host: failure.place().to_owned(),
+            rank: failure.ended.rank.as_ref().map(|rank| rank.rank),
             code: failure.ended.code,
             message: failure.sentence(),
             last_lines: failure.ended.last_lines.clone(),

@@ -21,6 +21,8 @@ pub enum Told<'run> {
     Wrote(&'run Written),
     /// What the job waits for, whenever that changes.
     Waiting(&'run [Why]),
+    /// A file of the run could not be written, and why. The job goes on.
+    Unkept(&'run str),
 }
 
 /// Drives a job to its end and says how it ended. Afterwards nothing of the job is left.
@@ -60,6 +62,9 @@ fn to_its_end(
             return Ok(status);
         };
         let ticked = ticked?;
+        if let Some(what) = engine.take_unkept() {
+            listener(Told::Unkept(&what));
+        }
         ticked.events.iter().for_each(|event| listener(Told::Event(event)));
         status = ticked.next.status;
         if status.is_terminal() {
@@ -116,6 +121,7 @@ fn take(
             engine.note_end(incarnation, code, at);
             Matters::ToTheJob
         }
+        Happening::LineMoved => Matters::ToTheJob,
         Happening::Interrupted => {
             if engine.stop_requested {
                 engine.kill_all();

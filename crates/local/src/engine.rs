@@ -1,6 +1,6 @@
 //! The engine: starts, lets go, watches and ends the hosts of one job on this machine. It decides nothing.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::future::{Future, ready};
 use std::io;
 use std::net::SocketAddr;
@@ -22,13 +22,13 @@ use unisono_plan::{
     Wanted,
 };
 
+use crate::door::Door;
 use crate::furnish::{self, Machine, Shared};
 use crate::host;
 use crate::output::{Written, pump};
+use crate::post_mortem::examine;
 use crate::run_directory::RunDirectory;
-
-/// How many of its last lines a host is remembered by.
-const LAST_LINES: usize = 10;
+use crate::tails::Tails;
 
 /// What the agent writes first, once it can be reached.
 const LISTENING: &[u8] = b"unisono-agent: listening on";
@@ -51,6 +51,8 @@ pub enum Happening {
     HostEnded(Incarnation, i32, Time),
     /// The user wants the job to stop.
     Interrupted,
+    /// Somebody who was in the line before this run may have left it.
+    LineMoved,
 }
 
 /// The hosts of one job.
@@ -62,6 +64,8 @@ pub struct LocalEngine {
     hosts: BTreeMap<Incarnation, Hosted>,
     happenings: SyncSender<Happening>,
     clock: fn() -> Time,
+    unkept: Option<String>,
+    door: Option<Door>,
     /// Whether the user wants the job to stop.
     pub stop_requested: bool,
 }
@@ -76,7 +80,7 @@ struct Hosted {
     released: Option<Time>,
     asked_to_stop: bool,
     ended: Option<Ended>,
-    last_lines: VecDeque<String>,
+    tails: Tails,
     /// Keeps the host's description readable for as long as its keeper may read it.
     _spec: OwnedFd,
 }
@@ -118,20 +122,25 @@ impl LocalEngine {
             plan.hosts.iter().map(|host| host.name.as_str()),
         )?;
         let (shared, hosts) = (Shared::new(plan, keys, addresses), BTreeMap::new());
-        Ok(Self { machine, run, shared, hosts, happenings, clock, stop_requested: false })
+        let (unkept, door, stop_requested) = (None, None, false);
+        Ok(Self { machine, run, shared, hosts, happenings, clock, unkept, door, stop_requested })
     }
 
-    fn look(&self) -> Observed {
+    /// Makes the job wait at this door until there is room for all of it.
+    pub fn wait_at(&mut self, door: Door) {
+        self.door = Some(door);
+    }
+
+    fn look(&mut self, plan: &Plan) -> Observed {
+        // A suspended job wants no room yet.
+        let door = self.door.as_mut().filter(|_| !plan.job.policies.suspend);
+        let room = door.map(|door| door.ask(&self.happenings)).unwrap_or_default();
         let seen = self.hosts.iter().map(|(incarnation, hosted)| Seen {
             incarnation: *incarnation,
             state: hosted.state(),
             address: Some(hosted.address.ip()),
         });
-        Observed {
-            seen: seen.collect(),
-            stop_requested: self.stop_requested,
-            ..Observed::default()
-        }
+        Observed { seen: seen.collect(), stop_requested: self.stop_requested, room }
     }
 
     /// The time now.
@@ -170,13 +179,14 @@ impl LocalEngine {
     pub fn note_end(&mut self, incarnation: Incarnation, code: i32, at: Time) {
         if let Some(hosted) = self.hosts.get_mut(&incarnation) {
             let could_not_start = code == host::COULD_NOT_START && hosted.released.is_none();
+            let told = examine(code, &hosted.tails, &self.run);
             hosted.ended = Some(Ended {
                 started: hosted.released,
                 at,
-                code,
+                code: told.code,
                 cause: if could_not_start { Cause::CannotStart } else { Cause::Exited },
-                rank: None,
-                last_lines: hosted.last_lines.iter().cloned().collect(),
+                rank: told.rank,
+                last_lines: told.last_lines,
             });
         }
     }
@@ -190,12 +200,13 @@ impl LocalEngine {
             hosted.up = true;
             return Heard::HostIsUp;
         }
-        if hosted.last_lines.len() == LAST_LINES {
-            hosted.last_lines.pop_front();
-        }
-        let line = String::from_utf8_lossy(&written.bytes);
-        hosted.last_lines.push_back(line.trim_end().to_owned());
+        hosted.tails.note(written);
         Heard::Output
+    }
+
+    /// Which file of the run could not be written since the last time, and why.
+    pub(crate) fn take_unkept(&mut self) -> Option<String> {
+        self.unkept.take()
     }
 
     /// Whether nothing of the job is left.
@@ -272,7 +283,7 @@ impl LocalEngine {
             released: None,
             asked_to_stop: false,
             ended: None,
-            last_lines: VecDeque::new(),
+            tails: Tails::default(),
             _spec: spec,
         })
     }
@@ -370,9 +381,9 @@ impl Engine for LocalEngine {
 
     fn observe(
         &mut self,
-        _plan: &Plan,
+        plan: &Plan,
     ) -> impl Future<Output = Result<Observed, EngineError>> + Send {
-        ready(Ok(self.look()))
+        ready(Ok(self.look(plan)))
     }
 
     fn record(
@@ -380,10 +391,11 @@ impl Engine for LocalEngine {
         _plan: &Plan,
         next: &Next,
     ) -> impl Future<Output = Result<Recorded, EngineError>> + Send {
-        let written = self.run.replace("status.json", &next.status).map(|()| Recorded::Written);
-        ready(
-            written.map_err(|error| EngineError::Write(self.run.path().join("status.json"), error)),
-        )
+        // Hosts end with this process, so nothing outlives a status that was not written: a full disk must not end the job.
+        if let Err(error) = self.run.replace("status.json", &next.status) {
+            self.unkept = Some(format!("status.json: {error}"));
+        }
+        ready(Ok(Recorded::Written))
     }
 
     fn apply(

@@ -12,7 +12,7 @@ use unisono_plan::{Argv, Host, HostRuns, Incarnation, Plan, env};
 
 use crate::host::{HostFile, HostSpec, Isolation};
 use crate::shim;
-use crate::tagged::{TagEnd, tag_end};
+use crate::tagged::TagForm;
 
 /// Where Unisono's own files are inside a host; [`unisono_plan::Facts`] says the same.
 const HOME: &str = "/opt/unisono";
@@ -54,7 +54,7 @@ impl Machine {
 pub(crate) struct Furnished {
     pub(crate) spec: HostSpec,
     pub(crate) has_command: bool,
-    pub(crate) tags: Option<TagEnd>,
+    pub(crate) tags: Option<TagForm>,
 }
 
 /// What all hosts of one job get, made once: each of these grows with the number of hosts.
@@ -88,7 +88,7 @@ pub(crate) fn host(
     let command = command(plan, host, incarnation, address);
     let launches = plan.may_launch(host.member);
     let bin = |name: &str| PathBuf::from(format!("{HOME}/bin/{name}"));
-    let names = ["ssh", "rsh", "unisono-rsh"].into_iter().chain(shim::NAMES);
+    let names = ["ssh", "rsh", "unisono-rsh", "unisono-rank"].into_iter().chain(shim::NAMES);
     let spec = HostSpec {
         name: host.name.clone(),
         isolation: machine.isolation,
@@ -109,7 +109,7 @@ pub(crate) fn host(
         argv: command.argv,
     };
     let mpi = machine.mpi.as_ref().filter(|_| machine.tag_ranks && launches);
-    let tags = mpi.map(|mpi| tag_end(&mpi.version));
+    let tags = mpi.and_then(|mpi| mpi.tag_form);
     Furnished { spec, has_command: command.has_command, tags }
 }
 
@@ -209,13 +209,15 @@ fn environment(
         ("HOSTNAME", host.name.clone()),
         ("UNISONO_AGENT_HOST_KEY", format!("{HOME}/agent/host.key")),
         ("UNISONO_AGENT_LAUNCHERS", format!("{HOME}/agent/launchers")),
+        ("UNISONO_AGENT_PROOF", format!("{HOME}/job/proof")),
     ];
     variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
     if launches {
         let own = [
             ("UNISONO_AGENT_LAUNCHER_KEY", format!("{HOME}/agent/launcher.key")),
             ("UNISONO_AGENT_TABLE", format!("{HOME}/job/table")),
-            ("UNISONO_AGENT_PROOF", format!("{HOME}/job/proof")),
+            // Open MPI 4 tags no line with its host; through this the proof knows even ranks that end at once.
+            ("OMPI_MCA_orte_fork_agent", format!("{HOME}/bin/unisono-rank")),
         ];
         variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
         if let Some(mpi) = machine.mpi.as_ref().filter(|_| machine.tag_ranks) {

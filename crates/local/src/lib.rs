@@ -3,20 +3,28 @@
 //! A host is a process in its own UTS, mount, IPC and PID namespaces, with a host name, `/tmp`, `/dev/shm`, `/etc/hosts`
 //! and the files its dialect promises; it shares the machine's network under a loopback address of its own.
 
+mod complaints;
+mod door;
 mod drive;
 mod engine;
 mod furnish;
 pub mod host;
 pub mod mpi;
 mod output;
+mod post_mortem;
+mod retention;
 mod run_directory;
 mod seats;
 pub mod shim;
 mod tagged;
+mod tails;
 
+pub use complaints::{Unrunnable, unrunnable};
+pub use door::{Door, usual_slots};
 pub use drive::{Told, drive};
 pub use engine::{EngineError, Happening, LocalEngine};
 pub use furnish::Machine;
 pub use output::Written;
+pub use retention::{Limits, sweep};
 pub use run_directory::{RunDirectory, RunLock, RunRecord};
 pub use seats::give_addresses;

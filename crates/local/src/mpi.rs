@@ -5,7 +5,7 @@ use std::process::Command;
 
 use unisono_job::Flavour;
 
-use crate::tagged::tag_options;
+use crate::tagged::{TagForm, tag_form, tag_options};
 
 /// An MPI that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,7 @@ pub struct Mpi {
     /// Whether its folder must be put on the `PATH`, because the user named it.
     named: bool,
     tags: &'static [&'static str],
+    pub(crate) tag_form: Option<TagForm>,
 }
 
 /// Finds `mpirun` in a folder the user named, or on a `PATH`.
@@ -42,6 +43,7 @@ pub fn find(named: Option<&Path>, path: &str) -> Option<Mpi> {
         version: version(&text),
         named: named.is_some(),
         tags: tag_options(&text),
+        tag_form: tag_form(&text),
     })
 }
 

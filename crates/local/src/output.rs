@@ -7,7 +7,7 @@ use std::thread;
 use unisono_plan::Incarnation;
 
 use crate::Happening;
-use crate::tagged::{Line, TagEnd, untag};
+use crate::tagged::{Line, TagForm, untag};
 
 /// A line longer than this is handed on in pieces, so that memory stays bounded.
 const LONGEST_LINE: u64 = 64 * 1024;
@@ -19,6 +19,8 @@ pub struct Written {
     pub incarnation: Incarnation,
     /// The rank that wrote it, when its launcher tells.
     pub rank: Option<u32>,
+    /// The host of that rank, when its launcher tells.
+    pub host: Option<String>,
     /// Whether it was standard error.
     pub is_error: bool,
     /// The bytes, with the line end if there was one.
@@ -30,7 +32,7 @@ pub(crate) fn pump(
     stream: impl Read + Send + 'static,
     incarnation: Incarnation,
     is_error: bool,
-    tags: Option<TagEnd>,
+    tags: Option<TagForm>,
     happenings: SyncSender<Happening>,
 ) -> thread::JoinHandle<()> {
     thread::spawn(move || {
@@ -42,10 +44,11 @@ pub(crate) fn pump(
             if !matches!(read, Ok(length) if length > 0) {
                 return;
             }
-            let told = tags.map_or(untagged(&line), |end| untag(&line, end));
+            let told = tags.map_or(untagged(&line), |form| untag(&line, form));
             let written = Written {
                 incarnation,
                 rank: told.rank,
+                host: told.host.map(str::to_owned),
                 is_error: told.is_error.unwrap_or(is_error),
                 bytes: told.text.to_vec(),
             };
@@ -58,5 +61,5 @@ pub(crate) fn pump(
 }
 
 const fn untagged(line: &[u8]) -> Line<'_> {
-    Line { rank: None, is_error: None, text: line }
+    Line { rank: None, host: None, is_error: None, text: line }
 }

@@ -4,6 +4,8 @@
 //! RUNS/ring-20261115-212309-7f3a/
 //!   run.json       who runs what, since when
 //!   plan.json      what was planned
+//!   place.json     whether it waits in line or was let in
+//!   why.json       what it waits for
 //!   status.json    where the job is in its life; replaced as a whole
 //!   events.jsonl   what happened, one line each
 //!   lock           held by the running `unisono`; free means it has ended or crashed
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use unisono_plan::line::Ticket;
 
 /// The directory of one run.
 #[derive(Clone, Debug)]
@@ -47,6 +50,15 @@ pub struct RunRecord {
     pub process: u32,
     /// When it began, in milliseconds since 1970.
     pub began: u64,
+    /// What it wants of this machine.
+    #[serde(default)]
+    pub ticket: Option<Ticket>,
+    /// Seconds after its end when the job's own file wants it removed.
+    #[serde(default)]
+    pub ttl_seconds: Option<u64>,
+    /// Whether its directory stays until somebody removes it.
+    #[serde(default)]
+    pub keep: bool,
 }
 
 /// Held while a run goes on.
@@ -75,6 +87,11 @@ impl RunDirectory {
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         directory.replace("run.json", record)?;
         Ok((directory, RunLock { _file: lock }))
+    }
+
+    /// The directory of a run that may be there.
+    pub(crate) const fn at(path: PathBuf) -> Self {
+        Self { path }
     }
 
     /// Every run in a folder of runs, the newest last.
@@ -166,6 +183,9 @@ mod tests {
             ranks: Some(6),
             process: 1,
             began,
+            ticket: None,
+            ttl_seconds: None,
+            keep: false,
         }
     }
 

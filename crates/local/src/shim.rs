@@ -39,8 +39,16 @@ fn added<'request>(
 ) -> Vec<&'request str> {
     let mut lines = request.lines();
     let same_family = lines.next().is_some_and(|known| Path::new(known).parent() == real.parent());
-    let tags_already =
-        ["--tag-output", "-tag-output", "-prepend-rank", "-l", "--output", "--version", "-V"];
+    let tags_already = [
+        "--tag-output",
+        "-tag-output",
+        "-prepend-rank",
+        "-prepend-pattern",
+        "-l",
+        "--output",
+        "--version",
+        "-V",
+    ];
     let tagged = arguments.iter().any(|word| tags_already.iter().any(|tag| word == tag));
     if same_family && !tagged { lines.collect() } else { Vec::new() }
 }

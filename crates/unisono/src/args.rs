@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clap::{Args, Parser};
 
 use crate::commands::Command;
-use crate::settings::ColorWhen;
+use crate::settings::{ColorWhen, MachineSlots};
 
 /// Reads any MPI job file and runs it, on this machine or on Kubernetes.
 ///
@@ -58,4 +58,13 @@ pub(crate) struct SettingsArgs {
     /// Who runs the job.
     #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
     pub(crate) user: Option<String>,
+    /// Ranks that run on this machine side by side; jobs beyond that wait in line.
+    #[arg(long, global = true, value_name = "N", hide_short_help = true)]
+    pub(crate) machine_slots: Option<MachineSlots>,
+    /// Directories of ended runs that stay, the newest.
+    #[arg(long, global = true, value_name = "N", hide_short_help = true)]
+    pub(crate) keep_runs: Option<NonZeroU32>,
+    /// Days for which directories of ended runs stay.
+    #[arg(long, global = true, value_name = "N", hide_short_help = true)]
+    pub(crate) keep_days: Option<NonZeroU32>,
 }

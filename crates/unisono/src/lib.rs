@@ -61,7 +61,9 @@ pub fn answer_as_another(arguments: &[OsString]) -> Option<ExitCode> {
     let code = |code: i32| ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX));
     let name = Path::new(arguments.first()?).file_name()?.to_str()?;
     match name {
-        "unisono-agent" | "unisono-rsh" | "rsh" | "ssh" => Some(unisono_agent::main(arguments)),
+        "unisono-agent" | "unisono-rsh" | "unisono-rank" | "rsh" | "ssh" => {
+            Some(unisono_agent::main(arguments))
+        }
         _ => unisono_local::shim::take_over(arguments)
             .or_else(|| unisono_local::host::take_over(arguments.iter()))
             .map(code),

@@ -75,9 +75,20 @@ pub struct Ended {
     /// What ended it.
     pub cause: Cause,
     /// The rank that failed first, when that is known.
-    pub rank: Option<u32>,
-    /// The last lines it wrote.
+    pub rank: Option<FailedRank>,
+    /// The last lines that rank wrote, else those of the command itself.
     pub last_lines: Vec<String>,
+}
+
+/// The rank that failed first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRank {
+    /// Its number.
+    pub rank: u32,
+    /// The host it ran on, when that is known.
+    pub host: Option<String>,
+    /// Its own exit code, for a signal 128 and its number; launchers often end with another one.
+    pub code: Option<i32>,
 }
 
 impl Ended {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::Condition;
-use crate::{Cause, Ended, Member, Time};
+use crate::{Cause, Ended, FailedRank, Member, Time};
 
 /// All that is known about a job's life so far. The default is a job nobody has looked at yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +121,20 @@ pub enum EndReason {
     StopRequested,
 }
 
+impl EndReason {
+    /// The rule, as a clause for people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Completed => "its commands ended as its rules want",
+            Self::RetriesExhausted => "no retry was left",
+            Self::NotRetriable => "a retry cannot cure it",
+            Self::LostTooOften => "hosts were lost more often than it may start again",
+            Self::DeadlineExceeded => "its deadline passed",
+            Self::StopRequested => "somebody stopped it",
+        }
+    }
+}
+
 /// What failed first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -138,15 +152,63 @@ impl Failure {
     /// The failure as one sentence.
     pub fn sentence(&self) -> String {
         let Self { host, ended, .. } = self;
-        let rank = ended.rank.map(|rank| format!("rank {rank} on ")).unwrap_or_default();
-        match (ended.cause, ended.code) {
-            (Cause::Exited, code) if code > 128 => {
-                format!("{rank}{host} was ended by signal {}", code - 128)
-            }
-            (Cause::Exited, code) => format!("{rank}{host} ended with exit code {code}"),
-            (cause, _) => format!("{rank}{host} {}", cause.text()),
+        if ended.cause != Cause::Exited {
+            return format!("{host} {}", ended.cause.text());
         }
+        let (who, code) = match &ended.rank {
+            Some(FailedRank { rank, host, code }) => {
+                let place = host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+                (format!("rank {rank}{place}"), code.unwrap_or(ended.code))
+            }
+            None => (host.clone(), ended.code),
+        };
+        format!("{who} {}", how_it_ended(code))
     }
+
+    /// The host on which it happened: that of the rank, where a rank failed.
+    pub fn place(&self) -> &str {
+        let of_rank = self.ended.rank.as_ref().and_then(|rank| rank.host.as_deref());
+        of_rank.unwrap_or(&self.host)
+    }
+}
+
+/// What an exit code tells, as the end of a sentence.
+fn how_it_ended(code: i32) -> String {
+    match code {
+        126 => "ended with exit code 126: a program cannot be executed".to_owned(),
+        127 => "ended with exit code 127: a program was not found".to_owned(),
+        // Real-time signals reach up to 64; larger codes are a program's own.
+        129..=192 => match signal_name(code - 128) {
+            Some(name) => format!("was ended by signal {} ({name})", code - 128),
+            None => format!("was ended by signal {}", code - 128),
+        },
+        _ => format!("ended with exit code {code}"),
+    }
+}
+
+/// The name of a signal that ends programs.
+const fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
 }
 
 /// Members of a group by what they are doing.
@@ -176,5 +238,37 @@ impl Status {
     /// Whether the job has ended.
     pub const fn is_terminal(&self) -> bool {
         self.end().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{LAUNCHER, ended};
+
+    fn told(code: i32, rank: Option<FailedRank>) -> String {
+        let ended = Ended { rank, ..ended(1, code) };
+        Failure { epoch: 0, host: "ring-launcher".to_owned(), member: LAUNCHER, ended }.sentence()
+    }
+
+    #[test]
+    fn a_failure_names_the_rank_its_host_and_its_own_code() {
+        let host = Some("ring-worker-1".to_owned());
+        let rank = FailedRank { rank: 2, host: host.clone(), code: Some(139) };
+        assert_eq!(
+            told(14, Some(rank)),
+            "rank 2 on ring-worker-1 was ended by signal 11 (SIGSEGV)"
+        );
+        let rank = FailedRank { rank: 2, host, code: None };
+        assert_eq!(told(42, Some(rank)), "rank 2 on ring-worker-1 ended with exit code 42");
+        let rank = FailedRank { rank: 0, host: None, code: Some(3) };
+        assert_eq!(told(255, Some(rank)), "rank 0 ended with exit code 3");
+    }
+
+    #[test]
+    fn only_codes_of_signals_are_told_as_signals() {
+        assert_eq!(told(255, None), "ring-launcher ended with exit code 255");
+        assert_eq!(told(143, None), "ring-launcher was ended by signal 15 (SIGTERM)");
+        assert!(told(127, None).ends_with("exit code 127: a program was not found"));
     }
 }

@@ -17,6 +17,7 @@ mod plan;
 mod run;
 mod status;
 mod stop;
+mod why;
 
 use clap::Subcommand;
 
@@ -47,6 +48,7 @@ pub(crate) enum Command {
     Stop(stop::StopArgs),
     #[cfg(feature = "kubernetes")]
     Operator(operator::OperatorArgs),
+    Why(why::WhyArgs),
 }
 
 /// Does it.
@@ -68,5 +70,6 @@ pub(crate) fn run(command: &Command, context: &mut Context) -> Result<Exit, Erro
         Command::Stop(args) => stop::run(args, context),
         #[cfg(feature = "kubernetes")]
         Command::Operator(args) => operator::run(args, context),
+        Command::Why(args) => why::run(args, context),
     }
 }

@@ -11,8 +11,10 @@ use unisono_engine::{Clock as _, SystemClock, mint};
 use unisono_job::Job;
 use unisono_local::host::Isolation;
 use unisono_local::{
-    Happening, LocalEngine, Machine, RunDirectory, RunRecord, Told, drive, give_addresses, mpi,
+    Door, Happening, Limits, LocalEngine, Machine, RunDirectory, RunRecord, Told, drive,
+    give_addresses, mpi, sweep, usual_slots,
 };
+use unisono_plan::line::Ticket;
 use unisono_plan::{EngineKind, Plan, Status, Time, lay_out};
 
 use super::plan::OverrideArgs;
@@ -21,6 +23,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::job_file::{self, FIRST_GENERATION};
 use crate::report::RunReport;
+use crate::settings::{MachineSlots, Settings};
 
 mod bare;
 
@@ -50,6 +53,18 @@ pub(crate) struct RunArgs {
     /// Fail when ranks did not run where they were planned.
     #[arg(long)]
     strict: bool,
+    /// The queue to wait in, instead of the file's.
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// Larger goes first among runs that wait in line; instead of the file's priority class.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i32>,
+    /// Run a job that its file suspends.
+    #[arg(long)]
+    resume: bool,
+    /// Keep the run's directory until it is removed by hand.
+    #[arg(long)]
+    keep: bool,
     /// The program's bare bytes, without rank and host.
     #[arg(long)]
     raw: bool,
@@ -192,8 +207,14 @@ fn carry_out(
         .map_err(|error| Error::run("cannot make an id for the run", error))?;
     let record = record(args, plan, began, seed);
     let runs = context.runs_folder()?;
-    let (directory, _lock) = RunDirectory::create(&runs, &record)
+    let (directory, lock) = RunDirectory::create(&runs, &record)
         .map_err(could_not("cannot make the run's directory"))?;
+    let limits = Limits {
+        runs: context.settings.keep_runs.value.get(),
+        days: context.settings.keep_days.value.get(),
+    };
+    // What cannot be removed now is removed another time.
+    let _swept = sweep(&runs, limits, began);
     machine.stage = directory.path().join("stage");
     let addresses = give_addresses(plan, DEFAULT_PORT, seed)
         .map_err(could_not("cannot give the hosts addresses"))?;
@@ -205,6 +226,7 @@ fn carry_out(
     let engine =
         LocalEngine::new(plan, machine, directory.clone(), addresses, sender, || SystemClock.now());
     let mut engine = engine.map_err(|error| Error::run("cannot set up the run", error))?;
+    engine.wait_at(Door::new(runs.clone(), record.id.clone(), machine_slots(&context.settings)));
     let console = &mut context.console;
     let outcome = drive(&mut engine, plan, &happenings, &mut |told: Told<'_>| {
         console.run_goes_on(&mut report, &told, SystemClock.now())
@@ -212,7 +234,11 @@ fn carry_out(
     let status = outcome.map_err(|error| Error::run("cannot run the job", error))?;
     let spread = report.finish(SystemClock.now());
     context.console.run_ends(&mut report, &status)?;
-    Ok(exit(&status, args.strict && !spread.as_planned))
+    drop(lock);
+    // A job may want to be removed as soon as it has ended.
+    let _swept = sweep(&runs, limits, SystemClock.now());
+    let not_as_planned = args.strict && !spread.as_planned;
+    Ok(exit(&status, not_as_planned || report.lost().is_some()))
 }
 
 fn record(args: &RunArgs, plan: &Plan, began: Time, seed: u64) -> RunRecord {
@@ -228,6 +254,16 @@ fn record(args: &RunArgs, plan: &Plan, began: Time, seed: u64) -> RunRecord {
         ranks: plan.ranks,
         process: std::process::id(),
         began: began.0,
+        ticket: Some(Ticket::of(plan)),
+        ttl_seconds: plan.job.policies.ttl_seconds,
+        keep: args.keep,
+    }
+}
+
+fn machine_slots(settings: &Settings) -> u32 {
+    match settings.machine_slots.value {
+        MachineSlots::Auto => usual_slots(),
+        MachineSlots::Stated(slots) => slots.get(),
     }
 }
 
@@ -241,18 +277,19 @@ fn listen_for_interrupts(happenings: SyncSender<Happening>) -> std::io::Result<(
                 // The default action is what the user asks for by now; the hosts end with us.
                 let _ended = signal_hook::low_level::emulate_default_handler(signal);
             }
-            if happenings.send(Happening::Interrupted).is_err() {
-                return;
-            }
+            // Where nobody reads what the job writes, this waits, and must not keep us from hearing the next one.
+            let happenings = happenings.clone();
+            thread::spawn(move || happenings.send(Happening::Interrupted));
         }
     });
     Ok(())
 }
 
-fn exit(status: &Status, not_as_planned: bool) -> Exit {
+/// A job that succeeded and cannot be believed has not succeeded.
+fn exit(status: &Status, not_believed: bool) -> Exit {
     let code = status.end().map_or(125, |end| end.code);
     let code = u8::try_from(code).unwrap_or(u8::MAX);
-    Exit::Job(if code == 0 && not_as_planned { 125 } else { code })
+    Exit::Job(if code == 0 && not_believed { 125 } else { code })
 }
 
 fn is_root() -> bool {

@@ -11,6 +11,7 @@ use unisono_job::{Note, Severity};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::job_file::JobFile;
+use crate::report::live::Live;
 use crate::report::note::rendered;
 use crate::settings::ColorWhen;
 
@@ -18,6 +19,7 @@ use crate::settings::ColorWhen;
 pub(crate) struct Console {
     out: AutoStream<io::Stdout>,
     err: AutoStream<io::Stderr>,
+    live: Live,
 }
 
 impl Console {
@@ -26,11 +28,13 @@ impl Console {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let out_choice = choice(color, AutoStream::choice(&stdout));
         let err_choice = choice(color, AutoStream::choice(&stderr));
-        Self { out: AutoStream::new(stdout, out_choice), err: AutoStream::new(stderr, err_choice) }
+        let out = AutoStream::new(stdout, out_choice);
+        Self { out, err: AutoStream::new(stderr, err_choice), live: Live::default() }
     }
 
     /// Prints data as it is.
     pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
+        self.live.clear();
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
@@ -51,6 +55,7 @@ impl Console {
 
     /// Passes a program's bytes on, to the stream that it wrote them to.
     pub(crate) fn bytes(&mut self, bytes: &[u8], is_error: bool) -> io::Result<()> {
+        self.live.clear();
         if is_error {
             return self.err.write_all(bytes);
         }
@@ -60,7 +65,13 @@ impl Console {
 
     /// Talks. Nobody listening is no reason to stop the work.
     pub(crate) fn talk(&mut self, text: &str) {
+        self.live.clear();
         let _nobody_listens = self.err.write_all(text.as_bytes());
+    }
+
+    /// Shows on a terminal what is being waited for, until something else is written.
+    pub(crate) fn wait(&mut self, text: &str) {
+        self.live.show(text);
     }
 
     /// Talks about a job file, each note with its line.
@@ -95,6 +106,12 @@ impl Console {
             let text = headline(Level::WARNING, warning, None);
             self.talk(&text);
         }
+    }
+
+    /// Tells what is wrong, and what to do about it.
+    pub(crate) fn help(&mut self, message: &str, hint: &str) {
+        let text = headline(Level::ERROR, message, Some(hint));
+        self.talk(&text);
     }
 
     /// Tells why a command could not do its work, with all causes and advice, and says how to exit.

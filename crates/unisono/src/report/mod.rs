@@ -1,14 +1,18 @@
 //! How things look: reports enter, text for people or JSON for programs leaves. Nothing here decides anything.
 
+mod advice;
 mod check;
 mod config;
 mod console;
+mod live;
 mod note;
 mod plan;
 mod prose;
 mod run;
 mod runs;
+mod seats;
 mod table;
+mod why;
 
 pub(crate) use check::CheckReport;
 pub(crate) use console::{Console, usage};
@@ -17,6 +21,7 @@ pub(crate) use prose::{sentence, wrapped};
 pub(crate) use run::RunReport;
 pub(crate) use runs::RunView;
 pub(crate) use table::{Align, Table, aligned, counted};
+pub(crate) use why::WhyView;
 
 use clap::ValueEnum;
 

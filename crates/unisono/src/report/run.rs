@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use serde::{Deserialize, Serialize};
-use unisono_agent::proof::{self, Event as ProofEvent};
 use unisono_engine::{Event, What};
 use unisono_local::{RunDirectory, RunRecord, Told, Written};
-use unisono_plan::{Plan, Status, Time, Verdict};
+use unisono_plan::{Plan, Status, Time, Verdict, Why};
 
+use super::advice::advice;
 use super::console::Console;
+use super::seats::{Seats, Spread};
 use super::table::counted;
 use crate::commands::RunOutput;
 
@@ -29,8 +30,10 @@ pub(crate) struct RunReport<'run> {
     mpi: Option<String>,
     directory: RunDirectory,
     files: BTreeMap<String, File>,
-    proof: Proof,
+    seats: Seats,
     widest_host: usize,
+    /// Why something that the job wrote could not be passed on or kept.
+    lost: Option<String>,
     first_line: Option<Time>,
     ended: Time,
 }
@@ -42,23 +45,6 @@ pub(crate) struct Summary {
     pub(crate) first_rank_ms: Option<u64>,
     /// Milliseconds in all.
     pub(crate) took_ms: u64,
-}
-
-/// Where ranks really ran, read from the launch proof.
-#[derive(Debug, Default)]
-struct Proof {
-    read_to: BTreeMap<String, u64>,
-    hosts: BTreeMap<u32, String>,
-    first_rank: Option<u64>,
-}
-
-/// Whether ranks ran where they were planned.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Spread {
-    /// They did, as far as anybody can tell.
-    pub(crate) as_planned: bool,
-    /// What is odd, as a sentence.
-    pub(crate) told: Option<String>,
 }
 
 impl<'run> RunReport<'run> {
@@ -73,8 +59,6 @@ impl<'run> RunReport<'run> {
     ) -> Self {
         let widest_host =
             plan.hosts.iter().map(|host| host.name.chars().count()).max().unwrap_or(0);
-        let (proof, ended) = (Proof::default(), Time(record.began));
-        let files = BTreeMap::new();
         Self {
             plan,
             record,
@@ -82,80 +66,44 @@ impl<'run> RunReport<'run> {
             raw,
             mpi,
             directory,
-            files,
-            proof,
+            files: BTreeMap::new(),
+            seats: Seats::default(),
             widest_host,
+            lost: None,
             first_line: None,
-            ended,
+            ended: Time(record.began),
         }
     }
 
     /// Takes note of the end, and compares where ranks ran with where they were planned.
     pub(crate) fn finish(&mut self, now: Time) -> Spread {
         self.ended = now;
-        self.read_proof();
-        // A full disk must not change how the job ended.
-        let _kept = self.directory.replace("summary.json", &self.summary());
-        self.spread()
+        self.seats.read(self.plan, &self.directory);
+        let kept = self.directory.replace("summary.json", &self.summary());
+        self.note_loss("the summary could not be kept", kept);
+        self.seats.spread(self.plan)
+    }
+
+    /// Why something that the job wrote could not be passed on or kept, if so.
+    pub(crate) fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// Remembers the first loss. A reader that has left wants no more: nothing is lost then.
+    fn note_loss(&mut self, what: &str, done: io::Result<()>) {
+        if let Err(error) = done
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.get_or_insert_with(|| format!("{what}: {error}"));
+        }
     }
 
     fn summary(&self) -> Summary {
         let began = Time(self.record.began);
         let milliseconds =
             |at: Time| u64::try_from(at.since(began).as_millis()).unwrap_or(u64::MAX);
-        let first = self.proof.first_rank.map(Time).into_iter().chain(self.first_line).min();
+        let first = self.seats.first_rank.map(Time).into_iter().chain(self.first_line).min();
         Summary { first_rank_ms: first.map(milliseconds), took_ms: milliseconds(self.ended) }
-    }
-
-    fn spread(&self) -> Spread {
-        let mut ran: BTreeMap<&str, u32> = BTreeMap::new();
-        for host in self.proof.hosts.values() {
-            *ran.entry(host).or_default() += 1;
-        }
-        let seen: u32 = ran.values().sum();
-        // A rank that lived for less than a look is not in the proof, so only a full count can be judged.
-        if self.plan.ranks != Some(seen) {
-            return Spread { as_planned: true, told: None };
-        }
-        let over: Vec<String> = self
-            .plan
-            .hosts
-            .iter()
-            .filter_map(|host| {
-                let count = ran.get(host.name.as_str()).copied().unwrap_or(0);
-                (count > host.slots).then(|| {
-                    format!(
-                        "{} ran {count} of {seen} ranks but has {}",
-                        host.name,
-                        counted(host.slots, "slot")
-                    )
-                })
-            })
-            .collect();
-        let room = self.plan.slot_count() >= u64::from(seen);
-        let told = (room && !over.is_empty()).then(|| over.join("; "));
-        Spread { as_planned: told.is_none(), told }
-    }
-
-    fn read_proof(&mut self) {
-        for host in &self.plan.hosts {
-            let path = self.directory.path().join("hosts").join(&host.name).join("proof");
-            let from = self.proof.read_to.get(&host.name).copied().unwrap_or(0);
-            let Ok(length) = std::fs::metadata(&path).map(|it| it.len()) else {
-                continue;
-            };
-            if length <= from {
-                continue;
-            }
-            for record in proof::read(&path, from).unwrap_or_default() {
-                if let ProofEvent::Rank(rank) = &record.event {
-                    self.proof.hosts.insert(rank.rank, record.host.clone());
-                    let first = self.proof.first_rank.get_or_insert(record.at);
-                    *first = (*first).min(record.at);
-                }
-            }
-            self.proof.read_to.insert(host.name.clone(), length);
-        }
     }
 
     /// Keeps what was written in the run's directory.
@@ -178,10 +126,7 @@ impl<'run> RunReport<'run> {
         let Some(rank) = written.rank else {
             return format!("{:>4} {wrote_it:<width$} | ", "", width = self.widest_host);
         };
-        if !self.proof.hosts.contains_key(&rank) {
-            self.read_proof();
-        }
-        let host = self.proof.hosts.get(&rank).map_or("", String::as_str);
+        let host = self.seats.host_of(rank, self.plan, &self.directory);
         let colour = COLOURS.get(rank as usize % COLOURS.len()).copied().unwrap_or(AnsiColor::Cyan);
         let style = Style::new().fg_color(Some(colour.into()));
         format!("{style}{rank:>4} {host:<width$} |{style:#} ", width = self.widest_host)
@@ -224,13 +169,29 @@ impl Console {
             }
             Told::Event(event) => self.run_event(report, event),
             Told::Wrote(written) => self.run_output(report, written),
-            Told::Waiting(_) => {}
+            Told::Waiting(why) => self.run_waits(report, why),
+            Told::Unkept(what) => report.note_loss(
+                "the run's files could not be kept",
+                Err(io::Error::other(what.to_owned())),
+            ),
         }
     }
 
-    fn run_event(&mut self, report: &RunReport<'_>, event: &Event) {
-        // A full disk must not stop the job; the status file tells it the next time it is written.
-        let _kept = report.directory.append("events.jsonl", event);
+    /// Keeps what is waited for, for `unisono why`, and shows it on a terminal.
+    fn run_waits(&mut self, report: &mut RunReport<'_>, why: &[Why]) {
+        let kept = report.directory.replace("why.json", &why);
+        report.note_loss("what the job waits for could not be kept", kept);
+        if report.output == RunOutput::Text
+            && let Some(first) = why.first()
+        {
+            self.wait(&format!("{}: {first}", report.plan.job.name));
+        }
+    }
+
+    fn run_event(&mut self, report: &mut RunReport<'_>, event: &Event) {
+        // A full disk must not stop the job.
+        let kept = report.directory.append("events.jsonl", event);
+        report.note_loss("an event could not be kept", kept);
         if report.output == RunOutput::Jsonl {
             let _nobody_listens = self.json_line(event);
             return;
@@ -240,9 +201,13 @@ impl Console {
                 let after = seconds(event.at.0.saturating_sub(report.record.began));
                 format!("{} up after {after}\n", counted(report.plan.hosts.len(), "host"))
             }
-            What::Failed { message, last_lines, .. } => {
+            What::Failed { message, last_lines, code, host, .. } => {
                 let lines: String = last_lines.iter().map(|line| format!("    {line}\n")).collect();
-                format!("{message}\n{lines}")
+                self.talk(&format!("{message}\n{lines}"));
+                if let Some(advice) = advice(*code, host, last_lines) {
+                    self.help(&advice.message, &advice.hint);
+                }
+                return;
             }
             What::GangRestart { count } => {
                 format!("members were lost: everything starts again ({count})\n")
@@ -267,8 +232,12 @@ impl Console {
         let name = written
             .rank
             .map_or_else(|| format!("output/{host}"), |rank| format!("output/rank-{rank}"));
+        if let (Some(rank), Some(host)) = (written.rank, &written.host) {
+            report.seats.learn(rank, host);
+        }
         // A full disk must not stop the job.
-        let _kept = report.keep(name, &written.bytes);
+        let kept = report.keep(name, &written.bytes);
+        report.note_loss("output could not be kept", kept);
         let stream = if written.is_error { "stderr" } else { "stdout" };
         if report.output == RunOutput::Jsonl {
             let text = String::from_utf8_lossy(&written.bytes);
@@ -279,19 +248,20 @@ impl Console {
                 stream,
                 text: text.trim_end_matches('\n'),
             };
-            let _nobody_listens = self.json_line(&view);
-            return;
+            let passed_on = self.json_line(&view);
+            return report.note_loss("output could not be passed on", passed_on);
         }
         if report.raw {
-            let _nobody_listens = self.bytes(&written.bytes, written.is_error);
-            return;
+            let passed_on = self.bytes(&written.bytes, written.is_error);
+            return report.note_loss("output could not be passed on", passed_on);
         }
         let mut line = report.prefix(written).into_bytes();
         line.extend_from_slice(&written.bytes);
         if !line.ends_with(b"\n") {
             line.push(b'\n');
         }
-        let _nobody_listens = self.bytes(&line, written.is_error);
+        let passed_on = self.bytes(&line, written.is_error);
+        report.note_loss("output could not be passed on", passed_on);
     }
 
     /// Tells how it ended.
@@ -304,8 +274,11 @@ impl Console {
             return Ok(());
         }
         let plan = report.plan;
-        if let Some(odd) = report.spread().told {
+        if let Some(odd) = report.seats.spread(plan).told {
             self.warn(&[format!("ranks did not run where they were planned: {odd}")]);
+        }
+        if let Some(lost) = report.lost() {
+            self.warn(&[lost.to_owned()]);
         }
         let summary = report.summary();
         let took = seconds(summary.took_ms);

@@ -1,6 +1,6 @@
 //! Runs of this machine: records and statuses enter, a table, a picture of one run, or JSON leaves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde::Serialize;
@@ -40,6 +40,12 @@ impl RunView {
             summary: directory.read("summary.json"),
         }
     }
+
+    /// The run, its state and its job on one line.
+    pub(super) fn headline(&self) -> String {
+        let record = &self.record;
+        format!("{}: {} ({}, {})\n", record.id, self.state, record.job, record.dialect)
+    }
 }
 
 /// A run whose process is gone without an end has crashed; its hosts ended with it.
@@ -62,7 +68,7 @@ const fn state(stage: &Stage, running: bool) -> &'static str {
 #[derive(Debug, Default, Serialize)]
 struct HostProof {
     reached: Option<u64>,
-    ranks: Vec<u32>,
+    ranks: BTreeSet<u32>,
     lost: Option<String>,
 }
 
@@ -74,7 +80,9 @@ fn proof_of(directory: &RunDirectory) -> BTreeMap<String, HostProof> {
             let host = hosts.entry(record.host).or_default();
             match record.event {
                 Event::Reached { .. } => host.reached = host.reached.or(Some(record.at)),
-                Event::Rank(rank) => host.ranks.push(rank.rank),
+                Event::Rank(rank) => {
+                    host.ranks.insert(rank.rank);
+                }
                 Event::Lost { reason } | Event::Refused { reason } => host.lost = Some(reason),
                 _ => {}
             }
@@ -127,8 +135,7 @@ impl Console {
             return self.json(&serde_json::json!({ "run": run, "hosts": hosts }));
         }
         let record = &run.record;
-        let mut text =
-            format!("{}: {} ({}, {})\n", record.id, run.state, record.job, record.dialect);
+        let mut text = run.headline();
         if let Some(failure) = &run.failure {
             text.extend(["  ", failure, "\n"]);
         }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use crate::args::SettingsArgs;
 
 pub(crate) use file::SettingsError;
-pub(crate) use value::{ColorWhen, Field, Origin, Sourced};
+pub(crate) use value::{ColorWhen, Field, MachineSlots, Origin, Sourced};
 
 /// The outside world as settings see it.
 #[derive(Debug, Default)]
@@ -39,6 +39,12 @@ pub(crate) struct Settings {
     pub(crate) cluster_domain: Sourced<String>,
     /// Who runs the job.
     pub(crate) user: Sourced<String>,
+    /// Ranks that run on this machine side by side.
+    pub(crate) machine_slots: Sourced<MachineSlots>,
+    /// Directories of ended runs that stay.
+    pub(crate) keep_runs: Sourced<NonZeroU32>,
+    /// Days for which directories of ended runs stay.
+    pub(crate) keep_days: Sourced<NonZeroU32>,
 }
 
 impl World {
@@ -84,6 +90,9 @@ impl Settings {
             namespace: Sourced::built_in("default".to_owned()),
             cluster_domain: Sourced::built_in(String::new()),
             user: Sourced::built_in("user".to_owned()),
+            machine_slots: Sourced::built_in(MachineSlots::default()),
+            keep_runs: Sourced::built_in(NonZeroU32::MIN.saturating_add(99)),
+            keep_days: Sourced::built_in(NonZeroU32::MIN.saturating_add(29)),
         }
     }
 
@@ -108,25 +117,51 @@ impl Settings {
     }
 
     /// Every setting with its name, in the order of documentation.
-    pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 6] {
-        let Self { color, gpus_per_node, az_rdma, namespace, cluster_domain, user } = self;
+    pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 9] {
+        let Self {
+            color,
+            gpus_per_node,
+            az_rdma,
+            namespace,
+            cluster_domain,
+            user,
+            machine_slots,
+            keep_runs,
+            keep_days,
+        } = self;
         [
             ("az_rdma", az_rdma),
             ("cluster_domain", cluster_domain),
             ("color", color),
             ("gpus_per_node", gpus_per_node),
+            ("keep_days", keep_days),
+            ("keep_runs", keep_runs),
+            ("machine_slots", machine_slots),
             ("namespace", namespace),
             ("user", user),
         ]
     }
 
-    fn fields_mut(&mut self) -> [(&'static str, &mut dyn Field); 6] {
-        let Self { color, gpus_per_node, az_rdma, namespace, cluster_domain, user } = self;
+    fn fields_mut(&mut self) -> [(&'static str, &mut dyn Field); 9] {
+        let Self {
+            color,
+            gpus_per_node,
+            az_rdma,
+            namespace,
+            cluster_domain,
+            user,
+            machine_slots,
+            keep_runs,
+            keep_days,
+        } = self;
         [
             ("az_rdma", az_rdma),
             ("cluster_domain", cluster_domain),
             ("color", color),
             ("gpus_per_node", gpus_per_node),
+            ("keep_days", keep_days),
+            ("keep_runs", keep_runs),
+            ("machine_slots", machine_slots),
             ("namespace", namespace),
             ("user", user),
         ]
@@ -143,12 +178,25 @@ impl Settings {
     }
 
     fn apply_flags(&mut self, flags: &SettingsArgs) -> Result<(), SettingsError> {
-        let SettingsArgs { color, gpus_per_node, az_rdma, namespace, cluster_domain, user } = flags;
+        let SettingsArgs {
+            color,
+            gpus_per_node,
+            az_rdma,
+            namespace,
+            cluster_domain,
+            user,
+            machine_slots,
+            keep_runs,
+            keep_days,
+        } = flags;
         let given = [
             ("az_rdma", az_rdma.map(|it| it.to_string())),
             ("cluster_domain", cluster_domain.clone()),
             ("color", color.map(|it| it.to_string())),
             ("gpus_per_node", gpus_per_node.map(|it| it.to_string())),
+            ("keep_days", keep_days.map(|it| it.to_string())),
+            ("keep_runs", keep_runs.map(|it| it.to_string())),
+            ("machine_slots", machine_slots.map(|it| it.to_string())),
             ("namespace", namespace.clone()),
             ("user", user.clone()),
         ];

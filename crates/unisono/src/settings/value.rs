@@ -48,6 +48,16 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
+/// How many ranks run on this machine side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MachineSlots {
+    /// By its processors.
+    #[default]
+    Auto,
+    /// So many.
+    Stated(NonZeroU32),
+}
+
 /// A setting of any type, taken from and shown as text.
 pub(crate) trait Field {
     /// Takes the value of the setting of that name from its text.
@@ -76,6 +86,10 @@ impl Wanted for NonZeroU32 {
 
 impl Wanted for String {
     const WANTED: &'static str = "text";
+}
+
+impl Wanted for MachineSlots {
+    const WANTED: &'static str = "auto, or a whole number of at least 1";
 }
 
 impl Wanted for ColorWhen {
@@ -115,6 +129,26 @@ impl<T: FromStr + fmt::Display + Wanted> Field for Sourced<T> {
 
     fn wanted(&self) -> &'static str {
         T::WANTED
+    }
+}
+
+impl FromStr for MachineSlots {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::Stated).map_err(|_| format!("this takes {}", Self::WANTED))
+    }
+}
+
+impl fmt::Display for MachineSlots {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.write_str("auto"),
+            Self::Stated(slots) => slots.fmt(formatter),
+        }
     }
 }
 

@@ -28,6 +28,17 @@ pub(super) fn with(mut job: Job, args: &RunArgs) -> Job {
     if let Some(seconds) = args.timeout {
         job.policies.deadline_seconds = Some(seconds);
     }
+    if args.resume {
+        job.policies.suspend = false;
+    }
+    if let Some(queue) = &args.queue {
+        job.policies.gang.queue = Some(queue.clone());
+    }
+    if let Some(priority) = args.priority {
+        job.policies.gang.priority_class = Some(priority.to_string());
+    }
+    // Whoever manages the job on a cluster does not do so on this machine.
+    job.policies.managed_by = None;
     for group in &mut job.groups {
         let given = args
             .env

@@ -1,8 +1,12 @@
 //! Real runs on this machine: every dialect, with every MPI, on isolated hosts, through the program as users call it.
 
-use std::io::{BufRead as _, BufReader};
+mod failures;
+mod kept;
+mod line;
+
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use unisono_testbed::leaks::Watch;
@@ -49,6 +53,35 @@ impl User {
         let prefix = self.mpi.prefix.display().to_string();
         let output = self.unisono(&[&["run", name, "--mpi", &prefix], more].concat()).output();
         output.expect("run unisono")
+    }
+}
+
+/// The document that a call prints.
+fn json(user: &User, words: &[&str]) -> serde_json::Value {
+    let output = user.unisono(words).output().expect("run unisono");
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+/// The next line that a run writes, with its end; empty when it has ended.
+fn first_line(run: &mut Child) -> String {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    let output = run.stdout.as_mut().expect("its output is piped");
+    while output.read(&mut byte).expect("read") == 1 {
+        line.push(byte[0]);
+        if byte[0] == b'\n' {
+            break;
+        }
+    }
+    text(&line)
+}
+
+/// Waits until something is so, for as long as nobody would doubt that it never will be.
+fn until(is_so: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(std::time::Instant::now() < end, "it never came to be");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -167,7 +200,7 @@ fn exit_codes_pass_and_a_failure_names_its_host() {
     let output = user.unisono(&words).output().expect("run unisono");
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("sh-host-0 ended with exit code 3"), "{told}");
+    assert!(told.contains("rank 2 on sh-host-1 ended with exit code 3"), "{told}");
     user.watch.assert_nothing_left(SOON);
 }
 
