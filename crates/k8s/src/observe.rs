@@ -271,3 +271,6 @@ fn of_foreign_job(job: &Job, pod: &Pod) -> SeenState {
 pub(crate) fn time(time: &ApiTime) -> Time {
     Time(u64::try_from(time.0.as_millisecond()).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests;

@@ -175,9 +175,15 @@ fn parse_time(text: &str) -> Option<Time> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
+    use unisono_plan::{Observed, Wanted, step};
 
     use super::*;
+    use crate::observe::observe;
+    use crate::render::fixtures::{JOBS, plan};
+    use crate::slim::{Job, Pod};
 
     fn changes(old: &Value, new: &Value) -> Value {
         let map = |value: &Value| value.as_object().cloned().unwrap();
@@ -196,5 +202,95 @@ mod tests {
     fn what_is_none_is_not_written() {
         assert_eq!(changes(&json!({}), &json!({"a": null, "b": {"c": null}})), json!({"b": {}}));
         assert_eq!(changes(&json!({"a": 1}), &json!({"a": null})), json!({"a": null}));
+    }
+
+    fn object(status: &Value) -> JobObject {
+        let metadata = json!({"name": "pi", "namespace": "lab", "uid": "1"});
+        JobObject::new(json!({"metadata": metadata, "status": status})).unwrap()
+    }
+
+    fn condition_json(kind: &str, status: &str) -> Value {
+        let at = "2026-01-01T12:00:00Z";
+        json!({"type": kind, "status": status, "reason": format!("MPIJob{kind}"), "message": "m",
+            "lastUpdateTime": at, "lastTransitionTime": at})
+    }
+
+    #[test]
+    fn a_status_comes_back_as_it_was_written() {
+        let plan = plan(JOBS[3].1);
+        let nothing = Observed::default();
+        let next = step(&plan, &Status::default(), &nothing, Time(5_000));
+        let written = patch(&plan, &object(&Value::Null), &next).unwrap();
+        let after = object(&written);
+        assert_eq!(prior(&plan, &after, &Children::default()), next.status);
+        assert!(!told_why(&after).is_empty());
+        assert_eq!(patch(&plan, &after, &next), None, "a second write would change nothing");
+    }
+
+    #[test]
+    fn a_status_that_nobody_can_read_is_a_new_jobs() {
+        let garbled = object(&json!({"unisono": {"stage": 7}}));
+        assert_eq!(prior(&plan(JOBS[3].1), &garbled, &Children::default()), Status::default());
+        let untouched = object(&Value::Null);
+        assert_eq!(prior(&plan(JOBS[3].1), &untouched, &Children::default()), Status::default());
+    }
+
+    #[test]
+    fn a_job_that_another_operator_runs_goes_on_running() {
+        let plan = plan(JOBS[3].1);
+        let pod = |name: &str, role: &str| {
+            let pod = json!({
+                "metadata": {"name": name, "labels": {"training.kubeflow.org/job-role": role}},
+                "status": {"phase": "Running", "containerStatuses": [
+                    {"name": "main", "state": {"running": {"startedAt": "2026-01-01T12:00:00Z"}}}]},
+            });
+            Arc::new(serde_json::from_value::<Pod>(pod).unwrap())
+        };
+        let job: Job = serde_json::from_value(json!({
+            "metadata": {"name": "pi-launcher"}, "status": {"startTime": "2026-01-01T12:00:00Z"},
+        }))
+        .unwrap();
+        let mut children = Children {
+            pods: vec![
+                pod("pi-launcher-abcde", "launcher"),
+                pod("pi-worker-0", "worker"),
+                pod("pi-worker-1", "worker"),
+            ],
+            jobs: vec![Arc::new(job)],
+        };
+        let running = object(&json!({
+            "startTime": "2026-01-01T12:00:00Z",
+            "conditions": [condition_json("Created", "True"), condition_json("Running", "True")],
+        }));
+        let before = prior(&plan, &running, &children);
+        assert_eq!(before.stage, Stage::Running);
+        let now = Time(1_767_268_900_000);
+        let seen = observe(&plan, &running, &children);
+        let next = step(&plan, &before, &seen, now);
+        assert_eq!(next.status.stage, Stage::Running);
+        assert!(
+            next.want.remove.is_empty()
+                && !next.want.members.values().any(|it| *it == Wanted::Held)
+        );
+
+        // Its launcher ends well, as its own Job says: so does the job, without a second start.
+        let mut done = Job::clone(&children.jobs[0]);
+        done.status.conditions =
+            serde_json::from_value(json!([{"type": "Complete", "status": "True"}])).unwrap();
+        children.jobs = vec![Arc::new(done)];
+        let next = step(&plan, &next.status, &observe(&plan, &running, &children), now);
+        assert_eq!(next.status.end().map(|end| end.verdict), Some(Verdict::Succeeded));
+    }
+
+    #[test]
+    fn a_job_that_another_operator_ended_stays_ended() {
+        let over = object(&json!({
+            "startTime": "2026-01-01T12:00:00Z",
+            "completionTime": "2026-01-01T12:00:09Z",
+            "conditions": [condition_json("Created", "True"), condition_json("Failed", "True")],
+        }));
+        let status = prior(&plan(JOBS[3].1), &over, &Children::default());
+        assert_eq!(status.end().map(|end| end.verdict), Some(Verdict::Failed));
+        assert_eq!(status.completed, Some(Time(1_767_268_809_000)));
     }
 }

@@ -1,6 +1,8 @@
 //! From a plan to objects: one file per kind, all of it pure. Names, hosts, numbers and texts are the plan's.
 
 mod config_map;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod job;
 mod labels;
 mod pod;
@@ -10,6 +12,8 @@ mod service;
 mod start;
 mod table;
 mod template;
+#[cfg(test)]
+mod tests;
 
 use serde_json::{Map, Value, json};
 use unisono_job::Dialect;

@@ -10,8 +10,11 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use unisono_dialect::Options;
 use unisono_engine::{Clock as _, Recorded, SystemClock, tick};
-use unisono_k8s::{Children, JobObject, KubernetesEngine, Settings, kubeflow, prior};
-use unisono_plan::{Plan, Status, lay_out};
+use unisono_k8s::{
+    ApplyError, Children, EngineError, JobObject, KubernetesEngine, Settings, WriteError, kubeflow,
+    prior,
+};
+use unisono_plan::{Next, Plan, Status, lay_out};
 use unisono_testcluster::{Cluster, UNISONO, unisono_archive};
 
 /// Longer than anything here takes on a busy machine.
@@ -111,6 +114,14 @@ fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether something of an earlier job of the same name is still there.
+fn is_in_the_way(fault: &anyhow::Error) -> bool {
+    matches!(
+        fault.downcast_ref(),
+        Some(EngineError::Apply(ApplyError::Write(WriteError::Predecessor { .. })))
+    )
+}
+
 impl Story<'_> {
     /// Creates a job object from its YAML-like JSON.
     pub(crate) fn submit(&self, job: &Value) -> anyhow::Result<()> {
@@ -129,10 +140,7 @@ impl Story<'_> {
     }
 
     /// One tick, from a fresh look at everything.
-    pub(crate) async fn tick(
-        &self,
-        name: &str,
-    ) -> anyhow::Result<(Plan, unisono_plan::Next, bool)> {
+    pub(crate) async fn tick(&self, name: &str) -> anyhow::Result<(Plan, Next, bool)> {
         self.tick_with(name, self.client.clone()).await
     }
 
@@ -141,7 +149,7 @@ impl Story<'_> {
         &self,
         name: &str,
         client: Client,
-    ) -> anyhow::Result<(Plan, unisono_plan::Next, bool)> {
+    ) -> anyhow::Result<(Plan, Next, bool)> {
         let object = self.object(name).await?;
         let reading = object.read(&Options::default());
         let job =
@@ -164,11 +172,15 @@ impl Story<'_> {
     ) -> anyhow::Result<Status> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let (_, next, _) = self.tick(name).await?;
-            if until(&next.status) {
-                return Ok(next.status);
+            match self.tick(name).await {
+                Ok((_, next, _)) if until(&next.status) => return Ok(next.status),
+                Ok((_, next, _)) => {
+                    let Next { status, why, .. } = next;
+                    ensure!(Instant::now() < deadline, "no end in sight: {status:?} {why:?}");
+                }
+                Err(fault) if is_in_the_way(&fault) && Instant::now() < deadline => {}
+                Err(fault) => return Err(fault),
             }
-            ensure!(Instant::now() < deadline, "no end in sight: {:?} {:?}", next.status, next.why);
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -8,7 +8,8 @@ use unisono_testcluster::{Cluster, Image};
 use crate::story::{Story, tell};
 
 /// Says where each rank runs, then sums over all of them.
-const LINE: &str = "mpirun /programs/openmpi4/hello && mpirun /programs/openmpi4/allreduce";
+pub(crate) const LINE: &str =
+    "mpirun /programs/openmpi4/hello && mpirun /programs/openmpi4/allreduce";
 
 /// A container of the Open MPI 4 image.
 pub(crate) fn container(command: &[&str]) -> Value {
@@ -49,13 +50,113 @@ pub(crate) fn ranks_are_placed(said: &str, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs a job to its end, which must be a good one, and looks at what it said.
+pub(crate) async fn succeeds(story: &Story<'_>, name: &str, logs_of: &str) -> anyhow::Result<()> {
+    let status = story.finish(name).await?;
+    ensure!(status.end().map(|end| end.verdict) == Some(Verdict::Succeeded), "{status:?}");
+    ensure!(status.attempt == 0 && status.epoch == 0, "it took several tries: {status:?}");
+    let said = story.kubectl(&["logs", logs_of])?;
+    ranks_are_placed(&said, name)?;
+    ensure!(said.matches("sums right").count() == 4, "{said}");
+    Ok(())
+}
+
+/// Types and states of the conditions on a job object.
+fn conditions(object: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    all.iter().map(|it| (text(&it["type"]), text(&it["status"]))).collect()
+}
+
+fn expect(object: &Value, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
+    let wanted: Vec<(String, String)> =
+        wanted.iter().map(|(kind, status)| ((*kind).to_owned(), (*status).to_owned())).collect();
+    let found = conditions(object);
+    ensure!(found == wanted, "{found:?}");
+    let status = &object["status"];
+    ensure!(status["startTime"].is_string() && status["completionTime"].is_string(), "{status}");
+    Ok(())
+}
+
 pub(crate) fn v2beta1(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "v2beta1", async |story: &Story<'_>| {
         story.submit(&job("pi", LINE))?;
-        let status = story.finish("pi").await?;
-        ensure!(status.end().map(|end| end.verdict) == Some(Verdict::Succeeded), "{status:?}");
-        ranks_are_placed(&story.kubectl(&["logs", "job/pi-launcher"])?, "pi")?;
+        succeeds(story, "pi", "job/pi-launcher").await?;
+        // Workers that run are cleaned up; the launcher stays, for its log.
         ensure!(story.pod_names()? == ["pi-launcher"], "{:?}", story.pod_names()?);
+        let object = story.object("pi").await?.as_json().clone();
+        expect(&object, &[("Created", "True"), ("Running", "False"), ("Succeeded", "True")])?;
+        ensure!(object["status"]["replicaStatuses"]["Launcher"]["succeeded"] == 1, "{object}");
+        story.kubectl(&["wait", "--for=condition=complete", "job/pi-launcher", "--timeout=10s"])?;
+        let data =
+            story.kubectl(&["get", "configmap/pi-config", "--output=jsonpath={.data.hostfile}"])?;
+        ensure!(data.starts_with("pi-worker-0.pi.v2beta1.svc slots=2\n"), "{data}");
+        let kind = story.kubectl(&["get", "secret/pi-ssh", "--output=jsonpath={.type}"])?;
+        ensure!(kind == "kubernetes.io/ssh-auth", "{kind}");
+        story.kubectl(&["get", "service/pi"])?;
+        Ok(())
+    })
+}
+
+/// The same job, as the versions between wrote it.
+fn older_job(version: &str, name: &str, clean_up: &str) -> Value {
+    let mut job = job(name, LINE);
+    job["apiVersion"] = json!(format!("kubeflow.org/{version}"));
+    job["spec"]["runPolicy"] = json!({});
+    job["spec"]["cleanPodPolicy"] = json!(clean_up);
+    job
+}
+
+pub(crate) fn v1(cluster: &Cluster) -> anyhow::Result<()> {
+    tell(cluster, "v1", async |story: &Story<'_>| {
+        story.submit(&older_job("v1", "bert", "None"))?;
+        succeeds(story, "bert", "bert-launcher").await?;
+        // None are cleaned up, and no Job is made: the launcher is a pod by itself.
+        let pods = story.pod_names()?;
+        ensure!(pods == ["bert-launcher", "bert-worker-0", "bert-worker-1"], "{pods:?}");
+        ensure!(story.kubectl(&["get", "jobs", "--output=name"])?.is_empty());
+        let object = story.object("bert").await?.as_json().clone();
+        expect(&object, &[("Created", "True"), ("Running", "False"), ("Succeeded", "True")])?;
+        let found = story.kubectl(&[
+            "get",
+            "pods",
+            "--output=name",
+            "-lmpi-job-name=bert,mpi-job-role=worker",
+        ])?;
+        ensure!(found.lines().count() == 2, "{found}");
+        Ok(())
+    })
+}
+
+pub(crate) fn v1alpha2(cluster: &Cluster) -> anyhow::Result<()> {
+    tell(cluster, "v1alpha2", async |story: &Story<'_>| {
+        story.submit(&older_job("v1alpha2", "stencil", "All"))?;
+        succeeds(story, "stencil", "job/stencil-launcher").await?;
+        ensure!(story.pod_names()? == ["stencil-launcher"], "{:?}", story.pod_names()?);
+        let object = story.object("stencil").await?.as_json().clone();
+        expect(&object, &[("Created", "True"), ("Running", "False"), ("Succeeded", "True")])?;
+        ensure!(object["status"]["replicaStatuses"]["Worker"] == json!({}), "{object}");
+        let found = story.kubectl(&["logs", "-lmpi_job_name=stencil,mpi_role_type=launcher"])?;
+        ensure!(found.contains("sums right"), "{found}");
+        Ok(())
+    })
+}
+
+pub(crate) fn v1alpha1(cluster: &Cluster) -> anyhow::Result<()> {
+    tell(cluster, "v1alpha1", async |story: &Story<'_>| {
+        let mut main = container(&["sh", "-c", LINE]);
+        main["resources"] = json!({"requests": {"cpu": "10m"}});
+        story.submit(&json!({
+            "apiVersion": "kubeflow.org/v1alpha1",
+            "kind": "MPIJob",
+            "metadata": {"name": "legacy"},
+            "spec": {"replicas": 2, "slotsPerWorker": 2, "template": {"spec": {"containers": [main]}}},
+        }))?;
+        succeeds(story, "legacy", "job/legacy-launcher").await?;
+        ensure!(story.pod_names()? == ["legacy-launcher"], "{:?}", story.pod_names()?);
+        let object = story.object("legacy").await?.as_json().clone();
+        ensure!(object["status"]["launcherStatus"] == "Succeeded", "{object}");
+        ensure!(object["status"]["workerReplicas"] == 0, "{object}");
         Ok(())
     })
 }

@@ -1,0 +1,190 @@
+//! Every object of every version, as it is sent; and what must be true of them whatever the job.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use unisono_plan::{Host, HostRuns, Plan, lay_out};
+
+use super::fixtures::{JOBS, owner, plan, settings};
+use super::{Owner, Rendering};
+use crate::settings::{GangScheduler, Settings};
+
+const JOB_UID: &str = "99999999-8888-7777-6666-555555555555";
+
+/// All objects of a job; of a group's pods only the first, and of keys only that they are there.
+fn objects(plan: &Plan, settings: &Settings, owner: &Owner) -> Vec<Value> {
+    let rendering = Rendering { plan, settings, owner };
+    let mut secret = rendering.secret(&rendering.mint().unwrap()).unwrap();
+    for value in secret["stringData"].as_object_mut().unwrap().values_mut() {
+        let lines = value.as_str().unwrap_or_default().lines().count();
+        *value = json!(format!("({lines} lines)"));
+    }
+    let mut objects = vec![secret, rendering.config_map()];
+    objects.extend(rendering.service());
+    objects.extend(rendering.pod_group());
+    objects.extend(rendering.launcher_job());
+    let has_job = rendering.has_launcher_job();
+    let firsts = plan.hosts.iter().filter(|host| host.member.index == 0);
+    objects.extend(firsts.map(|host| {
+        let job_uid = (has_job && host.runs.launches()).then_some(JOB_UID);
+        rendering.pod(host, 0, 0, job_uid)
+    }));
+    objects
+}
+
+#[test]
+fn every_object_of_every_version() {
+    for (name, text) in JOBS {
+        let plan = plan(text);
+        insta::assert_yaml_snapshot!(name, objects(&plan, &settings(), &owner(&plan)));
+    }
+}
+
+#[test]
+fn gangs_in_the_words_of_each_scheduler() {
+    let plan = plan(JOBS[3].1);
+    let gangs = [
+        GangScheduler::SchedulerPlugins { scheduler: "gang-scheduler".to_owned() },
+        GangScheduler::Volcano,
+        GangScheduler::KubeBatch,
+    ];
+    let rendered: Vec<Value> = gangs
+        .into_iter()
+        .map(|gang| {
+            let settings = Settings { gang, ..settings() };
+            let owner = owner(&plan);
+            let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+            let pod = rendering.pod(&plan.hosts[1], 0, 0, None);
+            json!({
+                "podGroup": rendering.pod_group(),
+                "labels": pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"],
+                "annotations": pod["metadata"]["annotations"],
+                "schedulerName": pod["spec"]["schedulerName"],
+            })
+        })
+        .collect();
+    insta::assert_yaml_snapshot!("gangs", rendered);
+}
+
+/// Everything that is wrong with a pod, as sentences.
+fn faults(plan: &Plan, host: &Host, pod: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    let list =
+        |pointer: &str| pod.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
+    let containers: Vec<Value> = [list("/spec/containers"), list("/spec/initContainers")].concat();
+    let volumes = list("/spec/volumes");
+    let mut unique = |what: &str, values: &[Value], key: &str| {
+        let mut seen = BTreeSet::new();
+        for value in values {
+            if !seen.insert(value[key].to_string()) {
+                faults.push(format!("{what} {} stands twice", value[key]));
+            }
+        }
+    };
+    unique("container", &containers, "name");
+    unique("volume", &volumes, "name");
+    for container in &containers {
+        let part = |key: &str| container[key].as_array().cloned().unwrap_or_default();
+        unique("variable", &part("env"), "name");
+        unique("mount", &part("volumeMounts"), "mountPath");
+        unique("port", &part("ports"), "containerPort");
+    }
+    for container in &containers {
+        for mount in container["volumeMounts"].as_array().into_iter().flatten() {
+            if !volumes.iter().any(|volume| volume["name"] == mount["name"]) {
+                faults.push(format!("{} is mounted and no volume", mount["name"]));
+            }
+        }
+    }
+    if pod["metadata"]["namespace"] != plan.namespace() {
+        faults.push("another namespace".to_owned());
+    }
+    if pod["spec"]["restartPolicy"] != "Never" {
+        faults.push("the pod may restart".to_owned());
+    }
+    let launchers_key = pod.to_string().contains("launcher.key");
+    if launchers_key && !plan.may_launch(host.member) {
+        faults.push("it has the launcher's key and may not launch".to_owned());
+    }
+    faults
+}
+
+#[test]
+fn whatever_the_job_its_pods_are_sound() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialect/tests/fixtures");
+    let (mut waiting, mut pods) = (vec![folder], 0);
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            for reading in unisono_dialect::read(&bytes, &unisono_dialect::Options::default()) {
+                let Some(job) = reading.job else { continue };
+                let plan = lay_out(&job, &settings().facts("lab"), 1);
+                let (settings, owner) = (settings(), owner(&plan));
+                let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+                for host in &plan.hosts {
+                    let pod = rendering.pod(host, 0, 3, None);
+                    assert_eq!(
+                        faults(&plan, host, &pod),
+                        [""; 0],
+                        "{} of {}",
+                        host.name,
+                        path.display()
+                    );
+                    pods += 1;
+                }
+            }
+        }
+    }
+    assert!(pods > 50, "only {pods} pods");
+}
+
+#[test]
+fn what_the_template_says_stays_even_if_nobody_here_knows_it() {
+    let unknown = "from2031: {deep: [1, null, 2.5]}";
+    let text = JOBS[3]
+        .1
+        .replace("lab/pi:1, ", &format!("lab/pi:1, {unknown}, "))
+        .replace("lab/pi:1\n", &format!("lab/pi:1\n            {unknown}\n"));
+    let plan = plan(&text);
+    let (settings, owner) = (settings(), owner(&plan));
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    for host in &plan.hosts {
+        let pod = rendering.pod(host, 0, 0, None);
+        let containers = pod["spec"]["containers"].as_array().unwrap();
+        let main = containers.iter().find(|it| it["name"] == "main").unwrap();
+        assert_eq!(main["from2031"], json!({"deep": [1, null, 2.5]}), "{}", host.name);
+    }
+}
+
+#[test]
+fn only_who_is_launched_on_has_a_hosts_key() {
+    for (name, text) in JOBS {
+        let plan = plan(text);
+        let (settings, owner) = (settings(), owner(&plan));
+        let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+        for host in &plan.hosts {
+            let text = rendering.pod(host, 0, 0, None).to_string();
+            let has_host_key = text.contains(r#""path":"host.key""#);
+            let wanted = host.slots > 0 && !plan.reaches_by_ssh() && name != "v2beta1-entry"
+                || host.runs == HostRuns::Ranks && !plan.reaches_by_ssh();
+            assert_eq!(has_host_key, wanted, "{name} {}", host.name);
+        }
+    }
+}
+
+#[test]
+fn a_table_of_a_thousand_hosts_goes_into_the_config_map() {
+    let few = plan(JOBS[3].1);
+    assert!(!super::is_large(&few));
+    let many = plan(&JOBS[3].1.replace("replicas: 2", "replicas: 1200"));
+    assert!(super::is_large(&many));
+    let (settings, owner) = (settings(), owner(&many));
+    let rendering = Rendering { plan: &many, settings: &settings, owner: &owner };
+    let launcher = rendering.pod(&many.hosts[0], 0, 0, None).to_string();
+    assert!(launcher.contains(r#""key":"table""#) && !launcher.contains("downwardAPI"));
+}
