@@ -1,11 +1,11 @@
 //! What the Makefile calls: set-up, tidy checks, code generation.
 
-mod agent;
 mod cargo;
 mod cluster;
 mod demo;
 mod generate;
 mod setup;
+mod static_program;
 mod tidy;
 
 use clap::Parser;
@@ -14,6 +14,8 @@ use clap::Parser;
 enum Task {
     /// Builds the static agent and prints its path.
     Agent,
+    /// Builds the whole program statically, for the operator's image, and prints its path.
+    Program,
     /// Plans one example of each dialect.
     Demo,
     /// Writes the schema and the references from the code.
@@ -29,7 +31,8 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
-        Task::Agent => agent::run(),
+        Task::Agent => static_program::run(static_program::AGENT),
+        Task::Program => static_program::run(static_program::PROGRAM),
         Task::Demo => demo::run(),
         Task::Generate(args) => generate::run(&args),
         Task::Tidy => tidy::run(),

@@ -38,7 +38,7 @@ pub use codes::CODES;
 pub use emit::{to_json, to_yaml};
 pub use kubernetes::pod_template;
 pub use object::document_from_object;
-pub use read::{Options, Reading, read, read_object};
+pub use read::{Options, ProcessingUnit, Reading, read, read_object};
 pub use reference::{FoundField, find_fields, generated_files, shape_of};
 pub use scalar::Schema;
 pub use schema::{SchemaStyle, job_schema, schema};

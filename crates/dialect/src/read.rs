@@ -11,15 +11,32 @@ use crate::{Source, codes, json, object, scalar, yaml};
 pub struct Options {
     /// GPUs (or other processing units) of one node, for Kubeflow v1alpha1; the published manifests set 8.
     pub gpus_per_node: u32,
+    /// What a processing unit is where Kubeflow v1alpha1 does not say it.
+    pub processing_unit: ProcessingUnit,
     /// Whether the cluster offers Azure's RDMA devices (OpenPAI's `paiAzRDMA`).
     pub az_rdma: bool,
     /// The name for jobs whose dialect does not need one; most often the file's own name.
     pub fallback_name: String,
 }
 
+/// What the processing units of a Kubeflow v1alpha1 job are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcessingUnit {
+    /// GPUs.
+    #[default]
+    Gpu,
+    /// CPUs.
+    Cpu,
+}
+
 impl Default for Options {
     fn default() -> Self {
-        Self { gpus_per_node: 8, az_rdma: false, fallback_name: "job".to_owned() }
+        Self {
+            gpus_per_node: 8,
+            processing_unit: ProcessingUnit::Gpu,
+            az_rdma: false,
+            fallback_name: "job".to_owned(),
+        }
     }
 }
 

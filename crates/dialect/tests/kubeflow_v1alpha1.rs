@@ -1,17 +1,21 @@
 //! `MPIJob` v1alpha1: workers counted in units, one template for everybody.
 
-use unisono_dialect::{Options, Reading, read};
+use unisono_dialect::{Options, ProcessingUnit, Reading, read};
 use unisono_job::{CleanUp, Command, Job, Quantity, RestartPolicy, Retry, Runs, SlotsFrom};
 
 const TEMPLATE: &str = "template: {spec: {containers: [{name: c, image: 'lab/x:1', command: [mpirun, /x], resources: {limits: {cpu: 3, nvidia.com/gpu: 2}, requests: {memory: 1Gi}}}]}}";
 
 fn reading(spec: &str, gpus_per_node: u32) -> Reading {
+    read_with(spec, &Options { gpus_per_node, ..Options::default() })
+}
+
+fn read_with(spec: &str, options: &Options) -> Reading {
     let lines: Vec<String> = spec.lines().map(|line| format!("  {line}\n")).collect();
     let text = format!(
         "apiVersion: kubeflow.org/v1alpha1\nkind: MPIJob\nmetadata: {{name: legacy}}\nspec:\n{}  {TEMPLATE}\n",
         lines.concat()
     );
-    read(text.as_bytes(), &Options { gpus_per_node, ..Options::default() }).remove(0)
+    read(text.as_bytes(), options).remove(0)
 }
 
 fn job(spec: &str) -> Job {
@@ -45,6 +49,19 @@ fn units_are_shared_out_over_whole_nodes_or_a_part_of_one() {
 fn replicas_take_their_slots_from_the_limit_of_the_template() {
     assert_eq!(size("replicas: 3"), (3, 2, SlotsFrom::Gpus));
     assert_eq!(size("replicas: 3\nprocessingResourceType: cpu"), (3, 3, SlotsFrom::Gpus));
+}
+
+#[test]
+fn units_of_no_stated_type_are_what_the_operator_says() {
+    let options = Options { processing_unit: ProcessingUnit::Cpu, ..Options::default() };
+    let limits = |spec: &str| {
+        let job = read_with(spec, &options).job.unwrap();
+        job.groups[1].resources.limits.clone()
+    };
+    assert_eq!(limits("processingUnits: 8")["cpu"], Quantity::of(8));
+    assert_eq!(limits("gpus: 8")["nvidia.com/gpu"], Quantity::of(8));
+    let stated = limits("processingUnits: 8\nprocessingResourceType: nvidia.com/gpu");
+    assert_eq!(stated["nvidia.com/gpu"], Quantity::of(8));
 }
 
 #[test]

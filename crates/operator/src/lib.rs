@@ -1,9 +1,14 @@
 //! The operator: controllers over the engine for Kubernetes, the manifests it is installed with, and how it lives in a cluster.
 //!
-//! [`manifests`] is pure: settings enter, objects leave. [`install()`] gives them to a cluster.
+//! [`manifests`] is pure: settings enter, objects leave. [`install()`] gives them to a cluster. [`run()`] is the operator
+//! itself.
 
 mod install;
+mod log;
 pub mod manifests;
 mod resources;
+mod run;
 
 pub use install::{InstallError, Step, install};
+pub use log::log;
+pub use run::{Gang, LeaseLost, RunError, RunOptions, UnknownGang, run};

@@ -16,6 +16,11 @@ pub(crate) const LOG: &str = "/mnt/log/audit.jsonl";
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(u64);
 
+impl Mark {
+    /// The moment the cluster began.
+    pub const BEGINNING: Self = Self(0);
+}
+
 /// What a request was: who asked to do what with which kind of object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {

@@ -88,6 +88,7 @@ pub(crate) fn read(path: &Path, settings: &Settings) -> Result<JobFile, InputErr
         gpus_per_node: settings.gpus_per_node.value.get(),
         az_rdma: settings.az_rdma.value,
         fallback_name: input.stem,
+        ..Options::default()
     };
     let readings = unisono_dialect::read(&input.bytes, &options);
     Ok(JobFile { name: input.name, text: text(input.bytes), readings })

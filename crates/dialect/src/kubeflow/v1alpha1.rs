@@ -10,7 +10,7 @@ use super::codes as own;
 use super::policies::DEFAULT_BACKOFF;
 use crate::kubernetes::{Body, Lowering, Role, quantities};
 use crate::tree::Node;
-use crate::{Options, clipped, codes, document_from_object};
+use crate::{Options, ProcessingUnit, clipped, codes, document_from_object};
 
 const GPU: &str = "nvidia.com/gpu";
 
@@ -96,7 +96,7 @@ fn workers(lowering: &mut Lowering<'_>, spec: &Node, options: &Options) -> Optio
             return None;
         }
     };
-    let resource = resource(lowering, spec, key);
+    let resource = resource(lowering, spec, key, options);
     let per_node = per_node(lowering, spec, key, options);
     let number: u32 = node.integer()?;
     let (count, units) = match per_node {
@@ -116,8 +116,18 @@ fn workers(lowering: &mut Lowering<'_>, spec: &Node, options: &Options) -> Optio
 }
 
 /// What a unit is. Anything but `cpu` is a GPU.
-fn resource(lowering: &mut Lowering<'_>, spec: &Node, key: &str) -> &'static str {
-    let Some(node) = spec.at(&["processingResourceType"]) else { return GPU };
+fn resource(
+    lowering: &mut Lowering<'_>,
+    spec: &Node,
+    key: &str,
+    options: &Options,
+) -> &'static str {
+    let Some(node) = spec.at(&["processingResourceType"]) else {
+        return match options.processing_unit {
+            ProcessingUnit::Cpu if key != "gpus" => "cpu",
+            ProcessingUnit::Cpu | ProcessingUnit::Gpu => GPU,
+        };
+    };
     let named = node.text().unwrap_or_default();
     match (key, named) {
         (_, GPU) => GPU,

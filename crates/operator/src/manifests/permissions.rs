@@ -9,16 +9,18 @@ use crate::resources::RESOURCES;
 type Grant = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// What it does in the namespaces of jobs, besides what it does with the jobs themselves.
+///
+/// It gets an object by name only when that name is taken, to see whose it is. It lists no Secrets.
 const WITH_JOBS: &[Grant] = &[
-    ("", &["pods"], &["list", "watch", "create", "patch", "delete"]),
-    ("batch", &["jobs"], &["list", "watch", "create", "delete"]),
+    ("", &["pods"], &["list", "watch", "get", "create", "patch", "delete"]),
+    ("batch", &["jobs"], &["list", "watch", "get", "create", "delete"]),
     ("batch", &["jobs/status"], &["patch"]),
-    ("", &["configmaps"], &["create", "patch"]),
-    ("", &["secrets", "services"], &["create"]),
+    ("", &["configmaps"], &["get", "create", "patch"]),
+    ("", &["secrets", "services"], &["get", "create"]),
     ("", &["events"], &["create"]),
-    ("scheduling.x-k8s.io", &["podgroups"], &["create", "delete"]),
-    ("scheduling.volcano.sh", &["podgroups"], &["create", "delete"]),
-    ("scheduling.incubator.k8s.io", &["podgroups"], &["create", "delete"]),
+    ("scheduling.x-k8s.io", &["podgroups"], &["get", "create", "delete"]),
+    ("scheduling.volcano.sh", &["podgroups"], &["get", "create", "delete"]),
+    ("scheduling.incubator.k8s.io", &["podgroups"], &["get", "create", "delete"]),
 ];
 
 /// What it does in its own namespace.

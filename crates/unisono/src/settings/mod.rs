@@ -56,7 +56,8 @@ impl World {
         }
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    /// A variable that is text and not empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let (_, value) = self.variables.iter().find(|(it, _)| it == name)?;
         value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
     }

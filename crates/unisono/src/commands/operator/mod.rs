@@ -2,6 +2,7 @@
 
 mod install;
 mod manifests;
+mod run;
 
 use std::future::Future;
 
@@ -22,12 +23,14 @@ pub(crate) struct OperatorArgs {
 enum OperatorCommand {
     Install(install::InstallArgs),
     Manifests(manifests::ManifestsArgs),
+    Run(run::RunArgs),
 }
 
 pub(crate) fn run(args: &OperatorArgs, context: &mut Context) -> Result<Exit, Error> {
     match &args.command {
         OperatorCommand::Install(args) => install::run(args, context),
         OperatorCommand::Manifests(args) => manifests::run(args, context),
+        OperatorCommand::Run(args) => run::run(args, context),
     }
 }
 

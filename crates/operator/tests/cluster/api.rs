@@ -1,32 +1,13 @@
 //! What the API server makes of the definitions and policies: a real one, with objects of every version.
 
-mod old;
-mod support;
-
-use std::process::ExitCode;
-
+use crate::support::{fixtures, install, job, jobs_path, kubectl_file, labelled, put};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use support::{fixtures, install, job, jobs_path, kubectl_file, labelled};
-use unisono_testcluster::{Cluster, Options, Suite};
+use unisono_testcluster::Cluster;
 
 const VERSIONS: [&str; 4] = ["v1alpha1", "v1alpha2", "v1", "v2beta1"];
 
-fn main() -> ExitCode {
-    Suite::new(Options { nodes: 1, images: Vec::new(), ..Options::default() })
-        .test("an_old_definition_with_objects_is_taken_over", old::taken_over)
-        .test("every_version_is_served_and_stored_as_written", stored_as_written)
-        .test("good_files_of_every_version_are_taken", good_files)
-        .test("what_can_never_run_is_refused_with_a_reason", refused)
-        .test("a_misspelt_key_is_stored_and_warned_about", misspelt)
-        .test("an_object_is_edited_through_any_version", edited_elsewhere)
-        .test("workers_are_scaled_by_their_subresource", scaled)
-        .test("kubectl_explains_every_version", explained)
-        .test("an_installation_is_repeated_without_a_change", repeated)
-        .run()
-}
-
-fn stored_as_written(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn stored_as_written(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     for version in VERSIONS {
         let mut object = job(version, &format!("as-written-{version}"));
@@ -42,7 +23,7 @@ fn stored_as_written(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn good_files(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn good_files(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     for namespace in ["lab", "physics"] {
         cluster.kubectl(&["create", "namespace", namespace])?;
@@ -63,7 +44,7 @@ fn good_files(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn refused(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     let roles = "/spec/mpiReplicaSpecs";
     let cases = [
@@ -103,7 +84,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     ];
     for (version, pointer, value, reason) in cases {
         let mut object = job(version, "refused");
-        support::put(&mut object, pointer, value.clone())?;
+        put(&mut object, pointer, value.clone())?;
         let fault = match cluster.api().create(&jobs_path(version), &object) {
             Ok(_) => anyhow::bail!("{version} {pointer}={value} was taken"),
             Err(fault) => fault.to_string(),
@@ -113,11 +94,11 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn misspelt(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn misspelt(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     let mut object = job("v1alpha2", "misspelt");
     let container = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0";
-    support::put(&mut object, &format!("{container}/resources"), json!({"request": {"cpu": 1}}))?;
+    put(&mut object, &format!("{container}/resources"), json!({"request": {"cpu": 1}}))?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("job.json");
     std::fs::write(&path, object.to_string())?;
@@ -133,7 +114,7 @@ fn misspelt(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 /// `kubectl label`, `kubectl edit` and queues use a version of their own choice.
-fn edited_elsewhere(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn edited_elsewhere(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     for version in VERSIONS {
         let name = format!("edited-{version}");
@@ -156,7 +137,7 @@ fn edited_elsewhere(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn scaled(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn scaled(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     for version in VERSIONS {
         let name = format!("scaled-{version}");
@@ -174,7 +155,7 @@ fn scaled(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn explained(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn explained(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     let explain = |version: &str, path: &str| {
         let version = format!("--api-version=kubeflow.org/{version}");
@@ -198,7 +179,7 @@ fn explained(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn repeated(cluster: &Cluster) -> anyhow::Result<()> {
+pub(crate) fn repeated(cluster: &Cluster) -> anyhow::Result<()> {
     install(cluster)?;
     let versions = |cluster: &Cluster| -> anyhow::Result<Vec<Value>> {
         let objects = labelled(cluster)?;

@@ -1,0 +1,130 @@
+//! Being an operator: a client and options enter, jobs are run until somebody asks to stop.
+//!
+//! One thread. Watches fill a [`World`], which tells which jobs may have changed; a [`Queue`] hands each out once; a look
+//! at a job is a future, and many are under way at once. Nothing here decides: that is `plan`'s.
+
+mod controller;
+mod events;
+mod gang;
+mod key;
+mod lease;
+mod metrics;
+mod queue;
+mod refusal;
+mod serve;
+mod shelf;
+mod work;
+mod world;
+
+use std::future::{Future, pending};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::net::TcpListener;
+
+use controller::Controller;
+use lease::Lease;
+use serve::Health;
+
+pub use gang::{Gang, UnknownGang};
+pub use lease::LeaseLost;
+
+/// How long looks at jobs may go on after somebody asked to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What an operator is started with.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The only namespace whose jobs it runs; all when absent.
+    pub only_namespace: Option<String>,
+    /// The image with the agent, for the pods of jobs.
+    pub image: String,
+    /// When nodes pull it; Kubernetes' own rule when absent.
+    pub image_pull_policy: Option<String>,
+    /// The cluster's domain.
+    pub cluster_domain: Option<String>,
+    /// Who places all pods of a job at once.
+    pub gang: Gang,
+    /// How job objects are read.
+    pub reading: unisono_dialect::Options,
+    /// Where to answer for health and metrics.
+    pub listen: SocketAddr,
+    /// The namespace of the lease, and our name in it; without, no other operator may run.
+    pub lease: Option<(String, String)>,
+    /// How many jobs are looked at at once.
+    pub workers: usize,
+}
+
+/// Why an operator ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It cannot listen.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The cluster does not answer.
+    #[error("the cluster does not say what it serves")]
+    Cluster(#[source] Box<kube::Error>),
+    /// Another operator works now.
+    #[error(transparent)]
+    Lease(#[from] LeaseLost),
+}
+
+/// Runs jobs until `stop` is ready, finishes what is under way, and gives the lease back.
+///
+/// # Errors
+///
+/// When it cannot begin, or must end because another operator works. Whoever started it starts it again.
+pub async fn run(
+    client: Client,
+    options: RunOptions,
+    stop: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let address = options.listen;
+    let health = Health::new();
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|source| RunError::Listen { address, source })?;
+    let server = tokio::spawn(serve::serve(listener, health.clone()));
+    let mut stop = pin!(stop);
+    let mut lease =
+        options.lease.clone().map(|(namespace, name)| Lease::new(client.clone(), &namespace, name));
+    if let Some(lease) = &mut lease {
+        // Standing by is all that a second operator is for.
+        health.set_ready(true);
+        tracing::info!("standing by for the lease");
+        tokio::select! {
+            () = lease.acquire() => {}
+            () = &mut stop => return Ok(()),
+        }
+    }
+    health.metrics.leader.set(1);
+    let mut controller = Controller::new(client, options, health).await?;
+    tracing::info!("working");
+    let ended = tokio::select! {
+        () = controller.run() => Ok(()),
+        lost = kept(lease.as_mut()) => Err(RunError::from(lost)),
+        () = &mut stop => Ok(()),
+    };
+    if ended.is_ok() {
+        tracing::info!("ending");
+        controller.finish(GRACE).await;
+        if let Some(lease) = &mut lease {
+            lease.release().await;
+        }
+    }
+    server.abort();
+    ended
+}
+
+async fn kept(lease: Option<&mut Lease>) -> LeaseLost {
+    match lease {
+        Some(lease) => lease.keep().await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,361 @@
+//! One look at one job: what was seen of it enters, writes to the cluster and the moment of the next look leave.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::time::Instant;
+use unisono_engine::{Clock, Engine, Recorded, SystemClock, Ticked, tick};
+use unisono_job::{Note, Severity};
+use unisono_k8s::{
+    ApplyError, EngineError, JobObject, KubernetesEngine, Resource, Settings, WriteError, observe,
+    prior,
+};
+use unisono_plan::conditions::{Happening, happenings};
+use unisono_plan::{Plan, Status, Time, Verdict, Why, lay_out, step};
+
+use super::key::Key;
+use super::serve::Health;
+use super::world::Snapshot;
+use super::{events, refusal};
+
+/// A change of mere counts waits this long for the next one, so that many pods that come up one by one cost few writes.
+const COALESCE: Duration = Duration::from_secs(1);
+
+/// How long to wait for the watches to show what was just written, and how often to look.
+const CATCH_UP: Duration = Duration::from_secs(2);
+const CATCH_UP_LOOK: Duration = Duration::from_millis(20);
+
+/// How often to look whether the objects of an earlier job of the same name are gone: not all of them are watched.
+const PREDECESSOR_LOOK: Duration = Duration::from_millis(500);
+
+/// The most warnings about one file that are told as events.
+const MOST_WARNINGS: usize = 5;
+
+/// What is remembered of a job between two looks. Nothing is lost with it but a few requests.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// Looks in a row that failed.
+    pub(crate) failures: u32,
+    /// When the status was last written.
+    written: Option<Instant>,
+    /// What the watches must show before another look makes sense.
+    expected: Option<Expected>,
+    /// What is in the way, as it was last told.
+    trouble: Option<String>,
+    /// The name of the launcher under which metrics know the job.
+    launcher: Option<String>,
+}
+
+/// What was just written, and is not seen yet.
+#[derive(Debug)]
+struct Expected {
+    /// The version of the object that was written over.
+    old_version: Option<String>,
+    /// The uids of pods that were made.
+    pods: Vec<String>,
+    until: Instant,
+}
+
+/// Looks at jobs.
+pub(crate) struct Worker {
+    client: Client,
+    settings: Settings,
+    reading: unisono_dialect::Options,
+    health: Arc<Health>,
+}
+
+impl Worker {
+    pub(crate) const fn new(
+        client: Client,
+        settings: Settings,
+        reading: unisono_dialect::Options,
+        health: Arc<Health>,
+    ) -> Self {
+        Self { client, settings, reading, health }
+    }
+
+    /// Looks at a job and does what is wanted; tells when to look again even if nothing happens.
+    pub(crate) async fn look(&self, snapshot: Snapshot, memory: &mut Memory) -> Option<Instant> {
+        let (namespace, name) =
+            (snapshot.object.namespace().to_owned(), snapshot.object.name().to_owned());
+        let begun = Instant::now();
+        let result = self.try_look(snapshot, memory).await;
+        self.health.metrics.reconciled_in(begun.elapsed());
+        match result {
+            Ok(again) => {
+                memory.failures = 0;
+                again
+            }
+            Err(error) if error.passes_by_itself() => {
+                tracing::debug!(namespace, name, why = chain(&error), "waiting");
+                memory.failures = 0;
+                Some(Instant::now() + PREDECESSOR_LOOK)
+            }
+            Err(error) => {
+                memory.failures += 1;
+                self.health.metrics.errors.inc();
+                tracing::warn!(
+                    namespace,
+                    name,
+                    error = chain(&error),
+                    memory.failures,
+                    "a look failed"
+                );
+                None
+            }
+        }
+    }
+
+    /// Forgets a job that is gone.
+    pub(crate) fn forget(&self, key: &Key, memory: &Memory) {
+        if let Some(launcher) = &memory.launcher {
+            self.health.metrics.gone(&key.namespace, launcher);
+        }
+    }
+
+    async fn try_look(
+        &self,
+        snapshot: Snapshot,
+        memory: &mut Memory,
+    ) -> Result<Option<Instant>, LookError> {
+        let Snapshot { object, children } = snapshot;
+        if object.is_going() {
+            return Ok(None);
+        }
+        if let Some(later) = memory.not_caught_up(&object, &children.pods) {
+            return Ok(Some(later));
+        }
+        let now = SystemClock.now();
+        let reading = object.read(&self.reading);
+        let resource = reading.dialect.and_then(Resource::of);
+        let Some(job) = reading.job else {
+            self.refuse(&object, resource, &reading.notes, now).await?;
+            return Ok(None);
+        };
+        let facts = self.settings.facts(object.namespace());
+        let plan = lay_out(&job, &facts, object.generation());
+        let prior = prior(&plan, &object, &children);
+        let preview = step(&plan, &prior, &observe(&plan, &object, &children), now);
+        if matches!(preview.why.as_slice(), [Why::ManagedElsewhere { .. }]) {
+            return Ok(None);
+        }
+        let (old_version, old_pods) =
+            (object.resource_version().map(str::to_owned), children.pods.clone());
+        let mut engine =
+            KubernetesEngine::new(self.client.clone(), self.settings.clone(), object, children);
+        let unchanged = preview.status == prior && engine.has_told(&preview.why);
+        if let Some(later) = memory.written.map(|written| written + COALESCE)
+            && !unchanged
+            && only_counts_differ(&prior, &preview.status)
+            && Instant::now() < later
+        {
+            return Ok(Some(later));
+        }
+        let ticked = match tick(&mut engine, &plan, &prior, now).await {
+            Ok(ticked) => ticked,
+            Err(error) => {
+                self.tell_trouble(engine.object(), resource.as_ref(), &error, memory, now).await;
+                return Err(error.into());
+            }
+        };
+        memory.trouble = None;
+        if ticked.recorded == Recorded::Outdated {
+            return Ok(Some(Instant::now() + CATCH_UP_LOOK));
+        }
+        memory.expect(&engine, old_version, &old_pods, unchanged);
+        self.tell(engine.object(), resource.as_ref(), &plan, &prior, &ticked, &reading.notes, now)
+            .await;
+        self.count(&plan, &prior, &ticked.next.status, memory);
+        Ok(ticked.next.wake_at.map(|at| Instant::now() + at.since(SystemClock.now())))
+    }
+
+    async fn refuse(
+        &self,
+        object: &JobObject,
+        resource: Option<Resource>,
+        notes: &[Note],
+        now: Time,
+    ) -> Result<(), LookError> {
+        let told = refusal::refuse(&self.client, object, resource.clone(), notes, now).await;
+        if let Some(happening) = told.map_err(|error| LookError::Refuse(Box::new(error)))? {
+            tracing::info!(
+                namespace = object.namespace(),
+                name = object.name(),
+                why = happening.message,
+                "refused"
+            );
+            events::tell(&self.client, object, resource.as_ref(), &[happening], now).await;
+        }
+        Ok(())
+    }
+
+    /// Tells what happened, after it was written down; at the first look also what is odd about the file.
+    #[expect(clippy::too_many_arguments, reason = "one look's results, told once")]
+    async fn tell(
+        &self,
+        object: &JobObject,
+        resource: Option<&Resource>,
+        plan: &Plan,
+        prior: &Status,
+        ticked: &Ticked,
+        notes: &[Note],
+        now: Time,
+    ) {
+        let mut told = happenings(plan, prior, &ticked.next.status);
+        if prior.created.is_none() {
+            let odd =
+                notes.iter().chain(&plan.notes).filter(|it| it.severity() == Severity::Warning);
+            told.extend(odd.take(MOST_WARNINGS).map(warning));
+        }
+        for happening in &told {
+            tracing::info!(
+                namespace = object.namespace(),
+                name = object.name(),
+                reason = happening.reason,
+                "{}",
+                happening.message
+            );
+        }
+        events::tell(&self.client, object, resource, &told, now).await;
+    }
+
+    /// Tells what is in the way, once.
+    async fn tell_trouble(
+        &self,
+        object: &JobObject,
+        resource: Option<&Resource>,
+        error: &EngineError,
+        memory: &mut Memory,
+        now: Time,
+    ) {
+        let EngineError::Apply(ApplyError::Write(write)) = error else { return };
+        let told = matches!(write, WriteError::Foreign { .. }) || write.is_refused();
+        let message = chain(write);
+        if !told || memory.trouble.as_ref() == Some(&message) {
+            return;
+        }
+        memory.trouble = Some(message.clone());
+        let reason = write.reason().to_owned();
+        let happening = Happening { is_warning: true, reason, message };
+        events::tell(&self.client, object, resource, &[happening], now).await;
+    }
+
+    fn count(&self, plan: &Plan, prior: &Status, status: &Status, memory: &mut Memory) {
+        let metrics = &self.health.metrics;
+        if memory.launcher.is_none() {
+            let launcher = plan.names.launcher_job();
+            metrics.exists(plan.namespace(), &launcher);
+            memory.launcher = Some(launcher);
+        }
+        if prior.created.is_none() && status.created.is_some() {
+            metrics.created.inc();
+        }
+        let restarts = status.failed_launches.saturating_sub(prior.failed_launches);
+        if restarts > 0 && !status.is_terminal() {
+            metrics.restarted.inc_by(restarts.into());
+        }
+        if let (None, Some(since), Some(created)) =
+            (prior.running_since, status.running_since, status.created)
+            && status.attempt == 0
+        {
+            metrics.first_rank_after(since.since(created));
+        }
+        if let (None, Some(end)) = (prior.end(), status.end()) {
+            match end.verdict {
+                Verdict::Succeeded => metrics.successful.inc(),
+                Verdict::Failed | Verdict::Stopped => metrics.failed.inc(),
+            };
+        }
+    }
+}
+
+impl Memory {
+    /// When to look again, where the watches do not show yet what was written.
+    fn not_caught_up(
+        &mut self,
+        object: &JobObject,
+        pods: &[Arc<unisono_k8s::slim::Pod>],
+    ) -> Option<Instant> {
+        let expected = self.expected.as_ref()?;
+        let is_seen = |uid: &String| pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
+        let stale = expected.old_version.is_some()
+            && expected.old_version.as_deref() == object.resource_version();
+        let now = Instant::now();
+        if (stale || !expected.pods.iter().all(is_seen)) && now < expected.until {
+            return Some(now + CATCH_UP_LOOK);
+        }
+        self.expected = None;
+        None
+    }
+
+    /// Remembers what a look has written.
+    fn expect(
+        &mut self,
+        engine: &KubernetesEngine,
+        old_version: Option<String>,
+        old_pods: &[Arc<unisono_k8s::slim::Pod>],
+        unchanged: bool,
+    ) {
+        let now = Instant::now();
+        let is_old =
+            |uid: &String| old_pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
+        let made = engine.children().pods.iter().filter_map(|pod| pod.metadata.uid.clone());
+        let pods: Vec<String> = made.filter(|uid| !is_old(uid)).collect();
+        let rewritten = engine.object().resource_version() != old_version.as_deref();
+        let old_version = old_version.filter(|_| rewritten);
+        if !unchanged {
+            self.written = Some(now);
+        }
+        if old_version.is_some() || !pods.is_empty() {
+            self.expected = Some(Expected { old_version, pods, until: now + CATCH_UP });
+        }
+    }
+}
+
+/// Why a look failed.
+#[derive(Debug, thiserror::Error)]
+enum LookError {
+    #[error("carry the job out")]
+    Tick(#[from] EngineError),
+    #[error("write what is wrong with the object")]
+    Refuse(#[source] Box<kube::Error>),
+}
+
+impl LookError {
+    /// Whether nothing is wrong but that something else is not over yet.
+    const fn passes_by_itself(&self) -> bool {
+        matches!(
+            self,
+            Self::Tick(EngineError::Apply(ApplyError::Write(WriteError::Predecessor { .. })))
+        )
+    }
+}
+
+/// Whether a status says nothing new but how many members are up.
+fn only_counts_differ(prior: &Status, status: &Status) -> bool {
+    let mut counted = prior.clone();
+    counted.groups.clone_from(&status.groups);
+    counted == *status
+}
+
+fn warning(note: &Note) -> Happening {
+    let place = note.place.as_ref().map(|place| format!("{}: ", place.path)).unwrap_or_default();
+    let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Happening {
+        is_warning: true,
+        reason: "ValidationWarning".to_owned(),
+        message: format!("{place}{}{hint}", note.message),
+    }
+}
+
+/// An error with all its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! What the watches have seen of all jobs: their objects, pods and launcher Jobs.
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use kube::runtime::watcher::Event;
+use unisono_k8s::slim::{Job, Pod};
+use unisono_k8s::{Children, JobObject, marks};
+
+use super::key::Key;
+use super::shelf::Shelf;
+
+/// Something that a watch saw.
+pub(crate) enum Seen {
+    Object(Event<DynamicObject>),
+    Pod(Event<Pod>),
+    Job(Event<Job>),
+}
+
+/// Everything that was seen.
+#[derive(Default)]
+pub(crate) struct World {
+    /// As text: parsed, an object takes five times the memory, and it is looked at only now and then.
+    objects: Shelf<Box<str>>,
+    pods: Shelf<Arc<Pod>>,
+    jobs: Shelf<Arc<Job>>,
+}
+
+/// One job as it was seen last.
+pub(crate) struct Snapshot {
+    pub(crate) object: JobObject,
+    pub(crate) children: Children,
+}
+
+impl World {
+    /// Takes in what was seen and tells which jobs may have changed.
+    pub(crate) fn take(&mut self, seen: Seen) -> Vec<Key> {
+        match seen {
+            Seen::Object(event) => self.objects.take(event, |object| {
+                let text = serde_json::to_string(&object).ok()?;
+                Some((Key::of_job(&object), object.name_any(), text.into()))
+            }),
+            Seen::Pod(event) => self.pods.take(event, |mut pod| {
+                pod.shed();
+                Some((Key::of_child(&pod)?, pod.name_any(), Arc::new(pod)))
+            }),
+            Seen::Job(event) => self.jobs.take(event, |mut job| {
+                job.metadata.managed_fields = None;
+                Some((Key::of_child(&job)?, job.name_any(), Arc::new(job)))
+            }),
+        }
+    }
+
+    /// The job with its children; none when there is no such job.
+    pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
+        let text = self.objects.of(key).next()?;
+        let object = JobObject::new(serde_json::from_str(text).ok()?).ok()?;
+        let jobs: Vec<Arc<Job>> =
+            self.jobs.of(key).filter(|job| belongs(&***job, object.uid(), &[])).cloned().collect();
+        let pods = self.pods.of(key).filter(|pod| belongs(&***pod, object.uid(), &jobs));
+        let children = Children { pods: pods.cloned().collect(), jobs: jobs.clone() };
+        Some(Snapshot { object, children })
+    }
+
+    /// Whether everything that exists has been seen once.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.objects.is_complete() && self.pods.is_complete() && self.jobs.is_complete()
+    }
+
+    /// How many jobs there are.
+    pub(crate) fn jobs(&self) -> usize {
+        self.objects.len()
+    }
+}
+
+/// Whether a child is this job's and not that of an earlier job of the same name: its mark says so or, where another
+/// operator made it, its owner.
+fn belongs(child: &impl ResourceExt, uid: &str, jobs: &[Arc<Job>]) -> bool {
+    if let Some(marked) = child.labels().get(marks::JOB_UID) {
+        return marked == uid;
+    }
+    let is_owner = |owner: &str| {
+        owner == uid || jobs.iter().any(|job| job.metadata.uid.as_deref() == Some(owner))
+    };
+    child.owner_references().iter().any(|owner| is_owner(&owner.uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn seen_object(uid: &str) -> Seen {
+        let object = json!({
+            "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob",
+            "metadata": {"name": "a", "namespace": "lab", "uid": uid},
+        });
+        Seen::Object(Event::Apply(serde_json::from_value(object).unwrap()))
+    }
+
+    fn metadata(name: &str, mark: Option<&str>, owner: &str) -> Value {
+        let mut labels = json!({"training.kubeflow.org/job-name": "a"});
+        if let Some(mark) = mark {
+            labels[marks::JOB_UID] = mark.into();
+        }
+        json!({
+            "name": name, "namespace": "lab", "uid": format!("uid of {name}"), "labels": labels,
+            "ownerReferences": [{"apiVersion": "x", "kind": "X", "name": "x", "uid": owner}],
+        })
+    }
+
+    fn seen_pod(name: &str, mark: Option<&str>, owner: &str) -> Seen {
+        let pod = json!({"metadata": metadata(name, mark, owner)});
+        Seen::Pod(Event::Apply(serde_json::from_value(pod).unwrap()))
+    }
+
+    #[test]
+    fn children_are_found_by_mark_or_owner_and_never_those_of_a_namesake() {
+        let mut world = World::default();
+        let key = world.take(seen_object("1")).remove(0);
+        world.take(seen_pod("marked", Some("1"), "1"));
+        world.take(seen_pod("of-an-earlier-job", Some("0"), "0"));
+        world.take(seen_pod("adopted", None, "1"));
+        world.take(seen_pod("launched", None, "uid of a-launcher"));
+        world.take(seen_pod("foreign", None, "2"));
+        let job = json!({"metadata": metadata("a-launcher", None, "1")});
+        world.take(Seen::Job(Event::Apply(serde_json::from_value(job).unwrap())));
+        let names = |world: &World| -> Vec<String> {
+            let children = world.snapshot(&key).unwrap().children;
+            children.pods.iter().map(|pod| pod.name_any()).collect()
+        };
+        assert_eq!(names(&world), ["adopted", "launched", "marked"]);
+
+        world.take(seen_object("0"));
+        assert_eq!(names(&world), ["of-an-earlier-job"]);
+    }
+}

@@ -1,0 +1,201 @@
+//! The operator as a process of its own in the cluster's network, with the rights of its account and no others. The test
+//! program plays it: called with a word of its own, it is the operator.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use unisono_operator::RunOptions;
+use unisono_testcluster::{Cluster, UNISONO, unisono_archive, wait};
+
+use crate::support::install;
+
+/// The word by which the test program knows that it is the operator.
+const WORD: &str = "play-the-operator";
+
+/// Who asks, as the audit log says it.
+pub(crate) const USER: &str = "system:serviceaccount:unisono-system:unisono-operator";
+
+/// Is the operator, if called as one: the options are JSON behind the word.
+pub(crate) fn take_over() -> Option<ExitCode> {
+    let words: Vec<String> = std::env::args().collect();
+    let [_, word, options] = words.as_slice() else { return None };
+    (word == WORD).then(|| match play(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            tracing::error!("{fault:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn play(options: &str) -> anyhow::Result<()> {
+    unisono_operator::log(false);
+    let options: Value = serde_json::from_str(options)?;
+    let text = |key: &str| options[key].as_str().map(str::to_owned);
+    let run = RunOptions {
+        only_namespace: text("namespace"),
+        image: UNISONO.to_owned(),
+        image_pull_policy: Some("Never".to_owned()),
+        cluster_domain: None,
+        gang: text("gang").context("no gang")?.parse()?,
+        reading: unisono_dialect::Options::default(),
+        listen: text("listen").context("no address")?.parse()?,
+        lease: text("identity").map(|name| ("unisono-system".to_owned(), name)),
+        workers: 32,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let client = kube::Client::try_default().await?;
+        let mut terminate =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        let stop = async move {
+            terminate.recv().await;
+        };
+        Ok(unisono_operator::run(client, run, stop).await?)
+    })
+}
+
+/// A running operator. It is killed when this value goes.
+pub(crate) struct Operator {
+    child: Child,
+    folder: TempDir,
+    port: u16,
+}
+
+/// How an operator is started.
+pub(crate) struct Start<'start> {
+    pub(crate) gang: &'start str,
+    /// Its name in the lease; without, it has none.
+    pub(crate) identity: Option<&'start str>,
+    pub(crate) port: u16,
+    /// Where it reaches the API server, if not directly.
+    pub(crate) through: Option<SocketAddr>,
+}
+
+impl Default for Start<'_> {
+    fn default() -> Self {
+        Self { gang: "none", identity: None, port: 8180, through: None }
+    }
+}
+
+impl Operator {
+    /// Installs everything but the Deployment, and starts an operator.
+    pub(crate) fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+        Self::start_with(cluster, &Start::default())
+    }
+
+    pub(crate) fn start_with(cluster: &Cluster, start: &Start<'_>) -> anyhow::Result<Self> {
+        install(cluster)?;
+        // Jobs of other tests would be run, too.
+        cluster.kubectl(&["delete", "mpijobs", "--all", "--cascade=foreground"])?;
+        cluster.load(&unisono_archive()?)?;
+        Self::again(cluster, start)
+    }
+
+    /// Starts an operator where everything is installed.
+    pub(crate) fn again(cluster: &Cluster, start: &Start<'_>) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let kubeconfig = folder.path().join("kubeconfig");
+        write_kubeconfig(cluster, start.through, &kubeconfig)?;
+        let options = json!({
+            "gang": start.gang,
+            "identity": start.identity,
+            "listen": format!("127.0.0.1:{}", start.port),
+        });
+        let log = File::create(folder.path().join("log"))?;
+        let child = cluster
+            .command(std::env::current_exe()?)?
+            .args([WORD, &options.to_string()])
+            .env("KUBECONFIG", &kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("start the operator")?;
+        Ok(Self { child, folder, port: start.port })
+    }
+
+    /// What it has said so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Waits until its log has a text.
+    pub(crate) fn says(&self, text: &str) -> anyhow::Result<()> {
+        wait::until(Duration::from_secs(30), &format!("the operator to say {text:?}"), || {
+            Ok(self.log().contains(text).then_some(()))
+        })
+    }
+
+    /// Its process' number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as the kernel would for want of memory.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Ends it as a kubelet does, and returns when it has ended well.
+    pub(crate) fn terminate(mut self) -> anyhow::Result<()> {
+        let sent = Command::new("kill").arg(self.pid().to_string()).status()?;
+        ensure!(sent.success(), "kill: {sent}");
+        let ended = self.child.wait()?;
+        ensure!(ended.success(), "the operator ended with {ended}: {}", self.log());
+        Ok(())
+    }
+
+    /// What it answers under a path.
+    pub(crate) fn answer(&self, cluster: &Cluster, path: &str) -> anyhow::Result<String> {
+        let answer = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                cluster.enter()?;
+                let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+                write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
+                let mut text = String::new();
+                stream.read_to_string(&mut text)?;
+                anyhow::Ok(text)
+            });
+            thread.join()
+        });
+        let answer = answer.map_err(|_| anyhow!("the asking thread panicked"))??;
+        let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;
+        ensure!(head.contains(" 200 "), "{path}: {head}");
+        Ok(body.to_owned())
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        // It may have ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A kubeconfig with a token of the operator's account.
+fn write_kubeconfig(
+    cluster: &Cluster,
+    through: Option<SocketAddr>,
+    path: &Path,
+) -> anyhow::Result<()> {
+    let namespace = "--namespace=unisono-system";
+    let token = cluster.kubectl(&["create", "token", "unisono-operator", namespace])?;
+    let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"])?;
+    let mut config: Value = serde_json::from_str(&shown)?;
+    config["users"][0]["user"] = json!({"token": token.trim()});
+    if let Some(address) = through {
+        config["clusters"][0]["cluster"]["server"] = format!("https://{address}").into();
+    }
+    std::fs::write(path, config.to_string()).context("write a kubeconfig")
+}

@@ -1,0 +1,129 @@
+//! `unisono operator run`: runs the jobs of a cluster until SIGTERM or SIGINT.
+
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+use unisono_dialect::ProcessingUnit;
+use unisono_operator::{Gang, RunOptions, manifests};
+
+use super::manifests::only_namespace;
+use super::{client, wait_for};
+use crate::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::settings::World;
+
+/// Run the jobs of a cluster.
+///
+/// In a pod it uses the pod's own account, elsewhere KUBECONFIG. SIGTERM ends it: what is under way is finished and the
+/// lease is given back. With --namespace it runs the jobs of that namespace only.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The image with the agent, for the pods of jobs.
+    #[arg(long, value_name = "IMAGE", default_value_t = manifests::default_image())]
+    image: String,
+    /// When nodes pull that image: Always, IfNotPresent or Never; Kubernetes' own rule when not given.
+    #[arg(long, value_name = "POLICY")]
+    image_pull_policy: Option<String>,
+    /// Who places all pods of a job at once: auto, scheduler-plugins[=NAME], volcano, kube-batch or none.
+    #[arg(long, value_name = "SCHEDULER", default_value = "auto")]
+    gang: Gang,
+    /// What a unit is in MPIJob v1alpha1 objects that count `processingUnits` and do not say of what.
+    #[arg(long, value_enum, value_name = "TYPE", default_value_t)]
+    processing_resource_type: ProcessingResource,
+    /// Where to answer /healthz, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// The namespace of the lease that says which of several operators works; POD_NAMESPACE when not given. Without
+    /// either there is no lease, and no other operator may run.
+    #[arg(long, value_name = "NAME")]
+    lease_namespace: Option<String>,
+    /// This operator's name in the lease; POD_NAME when not given.
+    #[arg(long, value_name = "NAME")]
+    identity: Option<String>,
+    /// How many jobs are looked at at once.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    workers: usize,
+    /// How log lines are written. RUST_LOG chooses which.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t)]
+    log: LogForm,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  unisono operator run                                  from outside, with KUBECONFIG
+  unisono operator run --gang none --namespace lab
+  RUST_LOG=unisono_operator=debug unisono operator run";
+
+/// What a processing unit is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ProcessingResource {
+    /// A GPU.
+    #[default]
+    #[value(name = "nvidia.com/gpu", alias = "gpu")]
+    Gpu,
+    /// A CPU.
+    Cpu,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LogForm {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> {
+    unisono_operator::log(args.log == LogForm::Json);
+    let (settings, world) = (&context.settings, &context.world);
+    let domain = &settings.cluster_domain.value;
+    let options = RunOptions {
+        only_namespace: only_namespace(settings),
+        image: args.image.clone(),
+        image_pull_policy: args.image_pull_policy.clone(),
+        cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
+        gang: args.gang.clone(),
+        reading: unisono_dialect::Options {
+            gpus_per_node: settings.gpus_per_node.value.get(),
+            processing_unit: match args.processing_resource_type {
+                ProcessingResource::Gpu => ProcessingUnit::Gpu,
+                ProcessingResource::Cpu => ProcessingUnit::Cpu,
+            },
+            ..unisono_dialect::Options::default()
+        },
+        listen: args.listen,
+        lease: lease(args, world),
+        workers: args.workers.max(1),
+    };
+    wait_for(async {
+        let stop = stop_requested()?;
+        let run = unisono_operator::run(client().await?, options, stop);
+        run.await.map_err(|source| Error::run("the operator ended", source))
+    })?;
+    Ok(Exit::Fine)
+}
+
+/// The lease's namespace and our name in it.
+fn lease(args: &RunArgs, world: &World) -> Option<(String, String)> {
+    let namespace = args.lease_namespace.clone().or_else(|| world.variable("POD_NAMESPACE"))?;
+    let identity = args.identity.clone().or_else(|| world.variable("POD_NAME"));
+    Some((namespace, identity.unwrap_or_else(|| "operator".to_owned())))
+}
+
+/// Ready when somebody asks the process to end.
+fn stop_requested() -> Result<impl Future<Output = ()>, Error> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let fault = |error| Error::run("signals cannot be waited for", error);
+    let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
