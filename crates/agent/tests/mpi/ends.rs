@@ -30,8 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the agent promises when its client is gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The end of a job in which a rank ended badly. After that Open MPI 5's launcher hangs about every tenth time; then it is
-/// killed, as somebody who waits for it would do, and what is left to show is that everything goes with it.
+/// The end of a job in which a rank ended badly. After that Open MPI 5's launcher hangs now and then, whatever reaches its
+/// hosts (docs/mpi.md); then it is killed, as somebody who waits for it would do, and what is left to show is that everything goes with it.
 fn end_or_kill(mut running: Running<'_>, flavour: Flavour) -> Option<Ended> {
     if flavour != Flavour::OpenMpi5 || running.ends_within(PATIENCE) {
         return Some(running.end());
