@@ -2,6 +2,7 @@
 //! checksum. Leaves: a folder of the cache with its programs.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +13,8 @@ use anyhow::{Context, bail};
 use crate::cache::{self, Key};
 use crate::progress::Progress;
 
-/// One Go module and the programs that are built from it.
+/// One Go module and the programs that are built from it. What they have in common is compiled once,
+/// so a module holds all programs that agree on the versions of what they are made of.
 pub(crate) struct Module {
     /// Its folder below `binaries/`.
     name: &'static str,
@@ -22,9 +24,10 @@ pub(crate) struct Module {
     programs: &'static [(&'static str, &'static str)],
 }
 
-/// The control plane, the kubelet, and kubectl to look at it all.
-pub(crate) const KUBERNETES: Module = Module {
-    name: "kubernetes",
+/// The control plane, the kubelet, kubectl to look at it all, and what goes with the same version of
+/// Kubernetes: its store, a name server, and the controller that counts gangs' members.
+pub(crate) const CLUSTER: Module = Module {
+    name: "cluster",
     stamp: "-X k8s.io/component-base/version.gitVersion=v1.35.4 \
             -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=35",
@@ -34,50 +37,41 @@ pub(crate) const KUBERNETES: Module = Module {
         ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
         ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
         ("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
-    ],
-};
-
-/// The control plane's store.
-pub(crate) const ETCD: Module =
-    Module { name: "etcd", stamp: "", programs: &[("etcd", "go.etcd.io/etcd/server/v3")] };
-
-/// Fake nodes.
-pub(crate) const KWOK: Module =
-    Module { name: "kwok", stamp: "", programs: &[("kwok", "sigs.k8s.io/kwok/cmd/kwok")] };
-
-/// The name server.
-pub(crate) const COREDNS: Module =
-    Module { name: "coredns", stamp: "", programs: &[("coredns", "github.com/coredns/coredns")] };
-
-/// The scheduler with gangs (`PodGroup`), and the controller that counts their members.
-pub(crate) const SCHEDULER_PLUGINS: Module = Module {
-    name: "scheduler-plugins",
-    stamp: "-X k8s.io/component-base/version.gitVersion=v1.34.7 \
-            -X k8s.io/component-base/version.gitMajor=1 \
-            -X k8s.io/component-base/version.gitMinor=34",
-    programs: &[
-        ("scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+        ("etcd", "go.etcd.io/etcd/server/v3"),
+        ("coredns", "./coredns"),
         ("controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
     ],
 };
 
-/// Queues and quotas for jobs.
-pub(crate) const KUEUE: Module =
-    Module { name: "kueue", stamp: "", programs: &[("kueue", "sigs.k8s.io/kueue/cmd/kueue")] };
+/// What compiles only with the version of Kubernetes before: the scheduler with gangs (`PodGroup`),
+/// and queues and quotas for jobs.
+pub(crate) const SCHEDULERS: Module = Module {
+    name: "schedulers",
+    stamp: "-X k8s.io/component-base/version.gitVersion=v1.34.7 \
+            -X k8s.io/component-base/version.gitMajor=1 \
+            -X k8s.io/component-base/version.gitMinor=34",
+    programs: &[("coscheduler", "./coscheduler"), ("kueue", "sigs.k8s.io/kueue/cmd/kueue")],
+};
+
+/// Fake nodes, which compile only with a version before that.
+pub(crate) const KWOK: Module =
+    Module { name: "kwok", stamp: "", programs: &[("kwok", "sigs.k8s.io/kwok/cmd/kwok")] };
 
 impl Module {
     /// The folder with the programs, built now if they never were.
     pub(crate) fn build(&self) -> anyhow::Result<PathBuf> {
         let source = self.source();
-        let key = Key::new()
+        let mut key = Key::new()
             .with(self.stamp)
             .with_file(&source.join("go.mod"))?
             .with_file(&source.join("go.sum"))?;
-        cache::folder(self.name, &key, |draft| {
-            self.programs
-                .iter()
-                .try_for_each(|(program, package)| self.build_one(program, package, draft))
-        })
+        for (program, package) in self.programs {
+            key = key.with(program);
+            if let Some(own) = package.strip_prefix("./") {
+                key = key.with_file(&source.join(own).join("main.go"))?;
+            }
+        }
+        cache::folder(self.name, &key, |draft| self.build_all(draft))
     }
 
     /// The folder in which the module cache keeps the source of one of this module's dependencies.
@@ -92,15 +86,17 @@ impl Module {
         }
     }
 
-    fn build_one(&self, program: &str, package: &str, folder: &Path) -> anyhow::Result<()> {
-        let mut progress = Progress::new(format!("building {program}"));
+    /// Builds all programs by one call: while one is linked, on one processor, others are compiled.
+    fn build_all(&self, folder: &Path) -> anyhow::Result<()> {
+        let mut progress = Progress::new(format!("building the programs of {}", self.name));
         let start = Instant::now();
         let flags = format!("-s -w {}", self.stamp);
         let mut go = self
             .go(&["build", "-v", "-mod=readonly", "-trimpath", "-ldflags", &flags])
+            // With a slash at its end it is a folder; a lone program would be written to its name.
             .arg("-o")
-            .arg(folder.join(program))
-            .arg(package)
+            .arg(folder.join(""))
+            .args(self.programs.iter().map(|(_, package)| package))
             .stderr(Stdio::piped())
             .spawn()
             .context("run go")?;
@@ -117,7 +113,12 @@ impl Module {
             }
         }
         if !go.wait().context("wait for go")?.success() {
-            bail!("go build {package} failed:\n{}", Vec::from(last_lines).join("\n"));
+            let said = Vec::from(last_lines).join("\n");
+            bail!("go build in {} failed:\n{said}", self.name);
+        }
+        for (program, package) in self.programs {
+            let built = folder.join(built_name(package));
+            fs::rename(built, folder.join(program)).with_context(|| format!("name {program}"))?;
         }
         progress.done(&format!("{} s", start.elapsed().as_secs()));
         Ok(())
@@ -138,19 +139,38 @@ impl Module {
     }
 }
 
+/// What `go build` calls the program of a package: the last part of its path that is no version.
+fn built_name(package: &str) -> &str {
+    let is_version = |part: &&str| {
+        part.strip_prefix('v').is_some_and(|rest| rest.bytes().all(|it| it.is_ascii_digit()))
+    };
+    package.rsplit('/').find(|part| !is_version(part)).unwrap_or(package)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_module_pins_its_programs_and_their_checksums() {
-        for module in [KUBERNETES, ETCD, KWOK, COREDNS, SCHEDULER_PLUGINS, KUEUE] {
-            let read = |file| std::fs::read_to_string(module.source().join(file)).unwrap();
+        for module in [CLUSTER, SCHEDULERS, KWOK] {
+            let read = |file| fs::read_to_string(module.source().join(file)).unwrap();
             let (pins, checksums) = (read("go.mod"), read("go.sum"));
             for (_, package) in module.programs {
-                assert!(pins.contains(package), "{package} in {}", module.name);
+                let pinned = match package.strip_prefix("./") {
+                    Some(own) => module.source().join(own).join("main.go").is_file(),
+                    None => pins.contains(package),
+                };
+                assert!(pinned, "{package} in {}", module.name);
             }
             assert!(checksums.lines().count() > 100, "go.sum of {}", module.name);
         }
+    }
+
+    #[test]
+    fn programs_are_found_under_the_names_that_go_gives_them() {
+        assert_eq!(built_name("go.etcd.io/etcd/server/v3"), "server");
+        assert_eq!(built_name("k8s.io/kubernetes/cmd/kubelet"), "kubelet");
+        assert_eq!(built_name("./coredns"), "coredns");
     }
 }

@@ -67,13 +67,12 @@ impl Cluster {
             network::MOST_NODES
         );
         let programs = Programs {
-            kubernetes: in_cluster(&binaries::KUBERNETES.build()?)?,
-            etcd: in_cluster(&binaries::ETCD.build()?)?,
+            folder: in_cluster(&binaries::CLUSTER.build()?)?,
             api_server_flags: options.api_server_flags.clone(),
         };
         let boot = Boot {
             store: in_cluster(&images::store(&options.images)?)?,
-            kubernetes: programs.kubernetes.clone(),
+            programs: programs.folder.clone(),
         };
         let name = options.name.clone().unwrap_or_else(free_name);
         let (lease, walls) = Lease::start(&name)?;
@@ -183,7 +182,7 @@ impl Cluster {
     /// A command that will run on the machine, in the cluster's network, with `KUBECONFIG` set and
     /// the cluster's own `kubectl` first on the path.
     pub fn command(&self, program: impl AsRef<OsStr>) -> anyhow::Result<Command> {
-        let programs = binaries::KUBERNETES.build()?;
+        let programs = binaries::CLUSTER.build()?;
         let mut path = programs.into_os_string();
         if let Some(old) = std::env::var_os("PATH") {
             path.push(":");

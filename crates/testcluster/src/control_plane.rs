@@ -30,8 +30,7 @@ const EVICTION_SECONDS: &str = "10";
 /// Where the cluster's programs are, as its own processes see them, and what they are told besides.
 pub(crate) struct Programs {
     pub(crate) api_server_flags: Vec<String>,
-    pub(crate) kubernetes: PathBuf,
-    pub(crate) etcd: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 /// The path of a folder of the cache, as the cluster's processes see it.
@@ -48,17 +47,17 @@ pub(crate) fn start(
     programs: &Programs,
     parts: &mut Vec<Part>,
 ) -> anyhow::Result<()> {
-    parts.push(Part::start(walls, "etcd", &programs.etcd.join("etcd"), &etcd_arguments())?);
-    let kubernetes = |name: &str, arguments: &[String]| {
-        Part::start(walls, name, &programs.kubernetes.join(name), arguments)
+    let start = |name: &str, arguments: &[String]| {
+        Part::start(walls, name, &programs.folder.join(name), arguments)
     };
+    parts.push(start("etcd", &etcd_arguments())?);
     // The API server waits for etcd by itself; the other two would give up.
     let mut arguments = api_server_arguments();
     arguments.extend_from_slice(&programs.api_server_flags);
-    parts.push(kubernetes("kube-apiserver", &arguments)?);
+    parts.push(start("kube-apiserver", &arguments)?);
     part::wait(parts, "the API server", || Ok(api.get("/readyz").is_ok().then_some(())))?;
-    parts.push(kubernetes("kube-controller-manager", &controller_arguments())?);
-    parts.push(kubernetes("kube-scheduler", &scheduler_arguments())?);
+    parts.push(start("kube-controller-manager", &controller_arguments())?);
+    parts.push(start("kube-scheduler", &scheduler_arguments())?);
     Ok(())
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Boot {
     /// The images every node has from the start, as the cluster's processes see the folder.
     pub(crate) store: PathBuf,
     /// The folder with the kubelet, as the cluster's processes see it.
-    pub(crate) kubernetes: PathBuf,
+    pub(crate) programs: PathBuf,
 }
 
 impl Node {
@@ -115,7 +115,7 @@ impl Node {
             .env("PODS", &self.network.pods)
             .env("ROUTER", network::ROUTER)
             .env("STORE", &boot.store)
-            .env("KUBELET", boot.kubernetes.join("kubelet"));
+            .env("KUBELET", boot.programs.join("kubelet"));
         let logs = ["containerd", "kubelet"]
             .map(|program| self.walls.path(log_of(&format!("{}.{program}", self.name))));
         Part::spawn(self.walls, &self.name, command, logs.into())

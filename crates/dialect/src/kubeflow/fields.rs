@@ -66,12 +66,27 @@ static V1ALPHA2_SPEC: Shape = Shape::new(
 
 static V1ALPHA2_REPLICAS: Shape = Shape::open(
     "mpiReplicaSpecs",
-    &[
-        Field::new("Launcher", Kind::Object(&V1ALPHA2_LAUNCHER), "the pod that runs mpirun")
-            .required(),
-        Field::new("Worker", Kind::Object(&V1ALPHA2_WORKER), "the pods that host ranks").required(),
-    ],
+    &[launcher(&V1ALPHA2_LAUNCHER), workers(&V1ALPHA2_WORKER).required()],
 );
+
+/// The launcher, as a role of this shape.
+const fn launcher(shape: &'static Shape) -> Field {
+    Field::new("Launcher", Kind::Object(shape), "the pod that runs mpirun").required()
+}
+
+/// The workers, as a role of this shape.
+const fn workers(shape: &'static Shape) -> Field {
+    Field::new("Worker", Kind::Object(shape), "the pods that host ranks")
+}
+
+/// The rows of a role.
+const fn member(replicas: Field, restart: Field) -> [Field; 3] {
+    [replicas, restart, TEMPLATE]
+}
+
+const fn restart(kind: Kind, doc: &'static str, default: &'static str) -> Field {
+    Field::new("restartPolicy", kind, doc).or(default)
+}
 
 const ANY_RESTART: Kind = Kind::OneOf(&["Never", "OnFailure", "Always", "ExitCode"]);
 const TEMPLATE: Field =
@@ -81,22 +96,18 @@ const ONE_LAUNCHER: Field =
 
 static V1ALPHA2_LAUNCHER: Shape = Shape::new(
     "Launcher (v1alpha2)",
-    &[
+    &member(
         ONE_LAUNCHER,
-        Field::new("restartPolicy", ANY_RESTART, "Never, or anything else for OnFailure")
-            .or("OnFailure"),
-        TEMPLATE,
-    ],
+        restart(ANY_RESTART, "Never, or anything else for OnFailure", "OnFailure"),
+    ),
 );
 
 static V1ALPHA2_WORKER: Shape = Shape::new(
     "Worker (v1alpha2)",
-    &[
+    &member(
         Field::new("replicas", Kind::POSITIVE, "the number of workers").required(),
-        Field::new("restartPolicy", ANY_RESTART, "has no effect: workers are always restarted")
-            .or("Always"),
-        TEMPLATE,
-    ],
+        restart(ANY_RESTART, "has no effect: workers are always restarted", "Always"),
+    ),
 );
 
 static V1ALPHA2_RUN_POLICY: Shape = Shape::new(
@@ -124,32 +135,20 @@ static V1_SPEC: Shape = Shape::new(
     ],
 );
 
-static V1_REPLICAS: Shape = Shape::open(
-    "mpiReplicaSpecs",
-    &[
-        Field::new("Launcher", Kind::Object(&V1_LAUNCHER), "the pod that runs mpirun").required(),
-        Field::new("Worker", Kind::Object(&V1_WORKER), "the pods that host ranks"),
-    ],
-);
+static V1_REPLICAS: Shape =
+    Shape::open("mpiReplicaSpecs", &[launcher(&V1_LAUNCHER), workers(&V1_WORKER)]);
 
 static V1_LAUNCHER: Shape = Shape::new(
     "Launcher (v1)",
-    &[
-        ONE_LAUNCHER,
-        Field::new("restartPolicy", ANY_RESTART, "when a failed launcher is started again")
-            .or("Never"),
-        TEMPLATE,
-    ],
+    &member(ONE_LAUNCHER, restart(ANY_RESTART, "when a failed launcher is started again", "Never")),
 );
 
 static V1_WORKER: Shape = Shape::new(
     "Worker (v1)",
-    &[
+    &member(
         Field::new("replicas", Kind::COUNT, "the number of workers").or("0"),
-        Field::new("restartPolicy", ANY_RESTART, "when a failed worker is started again")
-            .or("Never"),
-        TEMPLATE,
-    ],
+        restart(ANY_RESTART, "when a failed worker is started again", "Never"),
+    ),
 );
 
 static V1_RUN_POLICY: Shape = Shape::new(
@@ -207,35 +206,25 @@ static V2BETA1_SPEC: Shape = Shape::new(
     ],
 );
 
-static V2BETA1_REPLICAS: Shape = Shape::open(
-    "mpiReplicaSpecs",
-    &[
-        Field::new("Launcher", Kind::Object(&V2BETA1_LAUNCHER), "the pod that runs mpirun")
-            .required(),
-        Field::new("Worker", Kind::Object(&V2BETA1_WORKER), "the pods that host ranks"),
-    ],
-);
+static V2BETA1_REPLICAS: Shape =
+    Shape::open("mpiReplicaSpecs", &[launcher(&V2BETA1_LAUNCHER), workers(&V2BETA1_WORKER)]);
 
 const TWO_RESTARTS: Kind = Kind::OneOf(&["Never", "OnFailure"]);
 
 static V2BETA1_LAUNCHER: Shape = Shape::new(
     "Launcher (v2beta1)",
-    &[
+    &member(
         ONE_LAUNCHER,
-        Field::new("restartPolicy", TWO_RESTARTS, "when a failed launcher is started again")
-            .or("OnFailure"),
-        TEMPLATE,
-    ],
+        restart(TWO_RESTARTS, "when a failed launcher is started again", "OnFailure"),
+    ),
 );
 
 static V2BETA1_WORKER: Shape = Shape::new(
     "Worker (v2beta1)",
-    &[
+    &member(
         Field::new("replicas", Kind::POSITIVE, "the number of workers").required(),
-        Field::new("restartPolicy", TWO_RESTARTS, "when a failed worker is started again")
-            .or("Never"),
-        TEMPLATE,
-    ],
+        restart(TWO_RESTARTS, "when a failed worker is started again", "Never"),
+    ),
 );
 
 static V2BETA1_RUN_POLICY: Shape = Shape::new(

@@ -18,7 +18,7 @@ impl Cluster {
         let corefile = self.write_file("Corefile", &corefile)?;
         self.start_part(
             "coredns",
-            &binaries::COREDNS.build()?.join("coredns"),
+            &binaries::CLUSTER.build()?.join("coredns"),
             &[format!("-conf={corefile}")],
         )?;
         self.wait_for_parts("CoreDNS", || {

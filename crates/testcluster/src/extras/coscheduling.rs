@@ -12,8 +12,9 @@ impl Cluster {
     /// Starts the coscheduling plugin's scheduler, [`SCHEDULER`], beside the usual one, with the
     /// controller that counts a `PodGroup`'s members.
     pub fn start_coscheduling(&self) -> anyhow::Result<()> {
-        let programs = binaries::SCHEDULER_PLUGINS.build()?;
-        let source = binaries::SCHEDULER_PLUGINS.source_of("sigs.k8s.io/scheduler-plugins")?;
+        let scheduler = binaries::SCHEDULERS.build()?.join("coscheduler");
+        let controller = binaries::CLUSTER.build()?.join("controller");
+        let source = binaries::CLUSTER.source_of("sigs.k8s.io/scheduler-plugins")?;
         self.define_kinds(&source.join("config/crd/bases"))?;
         let kubeconfig = self.write_kubeconfig("coscheduling")?;
         let configuration = self.write_file(
@@ -42,7 +43,7 @@ impl Cluster {
         )?;
         self.start_part(
             "coscheduling-scheduler",
-            &programs.join("scheduler"),
+            &scheduler,
             &[
                 format!("--config={configuration}"),
                 // The usual scheduler has the usual port.
@@ -51,7 +52,7 @@ impl Cluster {
         )?;
         self.start_part(
             "coscheduling-controller",
-            &programs.join("controller"),
+            &controller,
             &[
                 format!("--kubeconfig={kubeconfig}"),
                 "--metricsAddr=0".to_owned(),

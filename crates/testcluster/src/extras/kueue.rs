@@ -26,8 +26,8 @@ const WITH_CERTIFICATES: &str = "mount -t tmpfs tmpfs /etc && mkdir -p /etc/kueu
 impl Cluster {
     /// Starts Kueue for `batch/v1` jobs and, once their kind is known, for `MPIJob`s.
     pub fn start_kueue(&self) -> anyhow::Result<()> {
-        let program = binaries::KUEUE.build()?.join("kueue");
-        let source = binaries::KUEUE.source_of("sigs.k8s.io/kueue")?;
+        let program = binaries::SCHEDULERS.build()?.join("kueue");
+        let source = binaries::SCHEDULERS.source_of("sigs.k8s.io/kueue")?;
         let components = source.join("config/components");
         self.define_kinds(&components.join("crd/bases"))?;
         self.api()
