@@ -6,13 +6,18 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
-use unisono_operator::manifests;
+use unisono_operator::{Step, manifests};
 use unisono_testcluster::Cluster;
 
 /// Installs what no pod of ours is needed for.
 pub(crate) fn install(cluster: &Cluster) -> anyhow::Result<()> {
     let mut objects = manifests::objects(&manifests::Options::default());
     objects.retain(|it| it["kind"] != "Deployment");
+    install_objects(cluster, &objects).map(|_| ())
+}
+
+/// Installs these objects; what was told on the way leaves.
+pub(crate) fn install_objects(cluster: &Cluster, objects: &[Value]) -> anyhow::Result<Vec<Step>> {
     let result = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             cluster.enter()?;
@@ -24,7 +29,10 @@ pub(crate) fn install(cluster: &Cluster) -> anyhow::Result<()> {
                 let config = kube::Config::from_custom_kubeconfig(config, &options).await?;
                 let client = kube::Client::try_from(config)?;
                 let patience = Duration::from_secs(60);
-                Ok(unisono_operator::install(&client, &objects, patience, |_| {}).await?)
+                let mut steps = Vec::new();
+                let tell = |step| steps.push(step);
+                unisono_operator::install(&client, objects, patience, tell).await?;
+                Ok(steps)
             })
         });
         thread.join()

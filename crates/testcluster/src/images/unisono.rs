@@ -12,10 +12,18 @@ use crate::cache::{self, Key};
 /// What a pod writes to have Unisono's own image.
 pub const UNISONO: &str = "unisono.test/unisono:1";
 
-/// Builds Unisono's static programs and packs them as [`UNISONO`], a `docker save` archive. It changes
+/// What a pod writes to have the whole program beside it: the operator's image.
+pub const OPERATOR: &str = "unisono.test/operator:1";
+
+/// Builds Unisono's static agent and packs it as [`UNISONO`], a `docker save` archive. It changes
 /// with every build, so that nodes are given it while they run.
 pub fn unisono_archive() -> anyhow::Result<PathBuf> {
-    pack(&[&static_program("agent")?])
+    pack(UNISONO, &[&static_program("agent")?])
+}
+
+/// Builds the agent and the whole program and packs both as [`OPERATOR`]. Takes minutes the first time.
+pub fn operator_archive() -> anyhow::Result<PathBuf> {
+    pack(OPERATOR, &[&static_program("agent")?, &static_program("program")?])
 }
 
 /// Builds one static program; the task prints its path.
@@ -41,8 +49,8 @@ fn static_program(task: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Packs static programs, each into `/NAME`.
-fn pack(programs: &[&Path]) -> anyhow::Result<PathBuf> {
-    let mut key = Key::new();
+fn pack(reference: &str, programs: &[&Path]) -> anyhow::Result<PathBuf> {
+    let mut key = Key::new().with(reference);
     for program in programs {
         let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
         ensure!(
@@ -60,7 +68,7 @@ fn pack(programs: &[&Path]) -> anyhow::Result<PathBuf> {
         }
         let configuration =
             Configuration { user: "65534:65534", environment: &["PATH=/"], command: &[] };
-        archive::write(UNISONO, root.path(), configuration, &draft.join("image.tar"))
+        archive::write(reference, root.path(), configuration, &draft.join("image.tar"))
     })?;
     Ok(folder.join("image.tar"))
 }
@@ -91,7 +99,7 @@ mod tests {
     fn a_program_with_a_loader_or_no_program_is_refused() {
         let own = std::env::current_exe().unwrap();
         for refused in [own.as_path(), Path::new("/etc/passwd")] {
-            let fault = pack(&[refused]).unwrap_err().to_string();
+            let fault = pack(UNISONO, &[refused]).unwrap_err().to_string();
             assert!(fault.contains("is not a static program"), "{fault}");
         }
     }

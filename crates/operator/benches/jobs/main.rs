@@ -1,0 +1,199 @@
+//! What the operator costs: many jobs on fake nodes, against a client that only sends the least that they need.
+//!
+//! Numbers that noise cannot move come first: requests and writes for each job. Wall time is of this machine only.
+//! `UNISONO_BENCH=1x64,100x4` chooses the sizes.
+
+mod kubelet;
+mod null;
+#[path = "../../tests/cluster/operator.rs"]
+#[expect(dead_code, reason = "the tests use more of it")]
+mod operator;
+#[path = "../../tests/cluster/support.rs"]
+#[expect(dead_code, reason = "the tests use more of it")]
+mod support;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use operator::{Operator, USER};
+use serde_json::{Value, json};
+use support::jobs_path;
+use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, Options, usage, wait};
+
+/// How long one size may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// One size and what it cost.
+struct Row {
+    jobs: u32,
+    workers: u32,
+    arm: &'static str,
+    seconds: f64,
+    requests: u64,
+    revisions: u64,
+    processor: Duration,
+    peak: u64,
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = operator::take_over() {
+        return code;
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            print(&format!("{fault:?}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let missing = unisono_testcluster::prerequisites::missing();
+    if !missing.is_empty() {
+        print(&format!("left out; missing: {}", missing.join(", ")));
+        return Ok(());
+    }
+    let sizes = std::env::var("UNISONO_BENCH").unwrap_or_else(|_| "1x1,1x64,100x4".to_owned());
+    let cluster = Cluster::start(&Options { nodes: 1, images: Vec::new(), ..Options::default() })?;
+    cluster.add_fake_nodes(20, 200)?;
+    idle(&cluster)?;
+    print(
+        "| jobs x workers | arm | makespan s | requests per job | etcd writes per job | CPU s | peak RSS MiB |",
+    );
+    print("|---|---|---|---|---|---|---|");
+    for size in sizes.split(',') {
+        let (jobs, workers) = size.split_once('x').context("a size is JOBSxWORKERS")?;
+        let (jobs, workers) = (jobs.parse()?, workers.parse()?);
+        for row in [by_operator(&cluster, jobs, workers)?, null::run(&cluster, jobs, workers)?] {
+            print(&row.line());
+        }
+    }
+    Ok(())
+}
+
+/// What an operator has in memory that has nothing to do, among many objects that are none of its business.
+fn idle(cluster: &Cluster) -> anyhow::Result<()> {
+    let operator = Operator::start(cluster)?;
+    operator.says("working")?;
+    settle(cluster)?;
+    let before = usage::of_process(operator.pid())?.resident;
+    let filling = "x".repeat(100_000);
+    for number in 0..100 {
+        let map =
+            json!({"metadata": {"name": format!("foreign-{number}")}, "data": {"x": filling}});
+        cluster.api().create("/api/v1/namespaces/default/configmaps", &map)?;
+    }
+    settle(cluster)?;
+    let after = usage::of_process(operator.pid())?.resident;
+    print(&format!(
+        "idle: {:.1} MiB; with 100 foreign ConfigMaps of 100 KB: {:.1} MiB\n",
+        mib(before),
+        mib(after)
+    ));
+    operator.terminate()
+}
+
+/// Waits until a job that cannot be read was refused: everything before it has been seen then.
+fn settle(cluster: &Cluster) -> anyhow::Result<()> {
+    let path = jobs_path("v2beta1");
+    let job = json!({
+        "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "settle"},
+        "spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "x"}]}}}}},
+    });
+    cluster.api().create(&path, &job)?;
+    wait::until(PATIENCE, "a job to be refused", || {
+        let job = cluster.api().get(&format!("{path}/settle"))?;
+        Ok(job["status"]["conditions"].is_array().then_some(()))
+    })?;
+    cluster.api().delete(&format!("{path}/settle")).map(|_| ())
+}
+
+fn by_operator(cluster: &Cluster, jobs: u32, workers: u32) -> anyhow::Result<Row> {
+    let operator = Operator::start(cluster)?;
+    operator.says("working")?;
+    let (mark, revision) = (cluster.audit_mark()?, cluster.etcd_revision()?);
+    let begun = Instant::now();
+    std::thread::scope(|scope| -> anyhow::Result<()> {
+        let ends = scope.spawn(|| kubelet::end_launchers(cluster, jobs));
+        for number in 0..jobs {
+            cluster.api().create(&jobs_path("v1"), &job(number, workers))?;
+        }
+        ends.join().map_err(|_| anyhow::anyhow!("the launchers' thread panicked"))?
+    })
+    .with_context(|| operator.log())?;
+    wait::until(PATIENCE, "every job to succeed", || {
+        let list = cluster.api().get(&jobs_path("v1"))?;
+        let ended = list["items"].as_array().context("no list")?.iter().filter(|it| succeeded(it));
+        Ok((ended.count() == usize::try_from(jobs)?).then_some(()))
+    })
+    .with_context(|| operator.log())?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let requests = cluster.requests_since(mark)?.of_user(USER).count(|it| it.verb != "watch");
+    let revisions = cluster.etcd_revision()? - revision;
+    let used = usage::of_process(operator.pid())?;
+    ensure!(used.peak > 0, "no memory was used");
+    operator.terminate()?;
+    cluster.kubectl(&["delete", "mpijobs", "--all", "--cascade=foreground"])?;
+    let arm = "unisono";
+    let (processor, peak) = (used.processor, used.peak);
+    Ok(Row { jobs, workers, arm, seconds, requests, revisions, processor, peak })
+}
+
+fn succeeded(job: &Value) -> bool {
+    let conditions = job["status"]["conditions"].as_array();
+    conditions.is_some_and(|all| all.iter().any(|it| it["type"] == "Succeeded"))
+}
+
+/// A job of v1, whose launcher is a bare pod: kwok would end the pod of a Job at once.
+fn job(number: u32, workers: u32) -> Value {
+    let template = template();
+    json!({
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "MPIJob",
+        "metadata": {"name": format!("bench-{number}")},
+        "spec": {
+            "cleanPodPolicy": "Running",
+            "mpiReplicaSpecs": {
+                "Launcher": {"template": template},
+                "Worker": {"replicas": workers, "template": template},
+            },
+        },
+    })
+}
+
+/// A pod for fake nodes.
+fn template() -> Value {
+    json!({"spec": {
+        "nodeSelector": {"type": "kwok"},
+        "tolerations": [{"key": FAKE_NODE_TAINT, "operator": "Exists"}],
+        "containers": [{"name": "main", "image": "lab/x:1", "command": ["mpirun", "/x"]}],
+    }})
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let each = |count: u64| count as f64 / f64::from(self.jobs);
+        format!(
+            "| {} x {} | {} | {:.2} | {:.1} | {:.1} | {:.2} | {:.1} |",
+            self.jobs,
+            self.workers,
+            self.arm,
+            self.seconds,
+            each(self.requests),
+            each(self.revisions),
+            self.processor.as_secs_f64(),
+            mib(self.peak),
+        )
+    }
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+fn print(line: &str) {
+    println!("{line}");
+}
