@@ -8,6 +8,7 @@ mod null;
 #[path = "../../tests/cluster/operator.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod operator;
+mod real;
 #[path = "../../tests/cluster/support.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod support;
@@ -19,7 +20,7 @@ use anyhow::{Context, ensure};
 use operator::{Operator, USER};
 use serde_json::{Value, json};
 use support::jobs_path;
-use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, Options, usage, wait};
+use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, Image, Options, usage, wait};
 
 /// How long one size may take.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -56,9 +57,12 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     let sizes = std::env::var("UNISONO_BENCH").unwrap_or_else(|_| "1x1,1x64,100x4".to_owned());
-    let cluster = Cluster::start(&Options { nodes: 1, images: Vec::new(), ..Options::default() })?;
+    let cluster =
+        Cluster::start(&Options { nodes: 1, images: vec![Image::OpenMpi4], ..Options::default() })?;
     cluster.add_fake_nodes(20, 200)?;
     idle(&cluster)?;
+    crowd(&cluster)?;
+    real::run(&cluster)?;
     print(
         "| jobs x workers | arm | makespan s | requests per job | etcd writes per job | CPU s | peak RSS MiB |",
     );
@@ -93,6 +97,28 @@ fn idle(cluster: &Cluster) -> anyhow::Result<()> {
         mib(after)
     ));
     operator.terminate()
+}
+
+/// What an operator has in memory that keeps many jobs which wait to be resumed.
+fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
+    const JOBS: u32 = 1000;
+    let operator = Operator::start(cluster)?;
+    operator.says("working")?;
+    for number in 0..JOBS {
+        let mut job = job(number, 4);
+        job["spec"]["runPolicy"] = json!({"suspend": true});
+        cluster.api().create(&jobs_path("v1"), &job)?;
+    }
+    settle(cluster)?;
+    let used = usage::of_process(operator.pid())?;
+    print(&format!(
+        "{JOBS} suspended jobs: {:.1} MiB, at most {:.1}; {:.2} s of processor time\n",
+        mib(used.resident),
+        mib(used.peak),
+        used.processor.as_secs_f64()
+    ));
+    operator.terminate()?;
+    cluster.kubectl(&["delete", "mpijobs", "--all", "--cascade=foreground"]).map(|_| ())
 }
 
 /// Waits until a job that cannot be read was refused: everything before it has been seen then.

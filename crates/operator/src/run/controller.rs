@@ -1,6 +1,7 @@
 //! The loop: what watches see goes into the world and the queue, what is due is looked at, many jobs at once.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::key::Key;
 use super::queue::{DEBOUNCE, Queue};
 use super::serve::Health;
 use super::work::{Memory, Worker};
-use super::world::{Seen, World};
+use super::world::{Seen, Snapshot, World};
 use super::{RunError, RunOptions};
 use crate::resources::{RESOURCES, Resource};
 
@@ -133,13 +134,8 @@ impl Controller {
                 self.queue.done(&key);
                 continue;
             };
-            let mut memory = self.memories.remove(&key).unwrap_or_default();
-            let worker = Arc::clone(&self.worker);
-            let look = async move {
-                let again = worker.look(snapshot, &mut memory).await;
-                Done { key, memory, again }
-            };
-            self.working.push(look.boxed());
+            let memory = self.memories.remove(&key).unwrap_or_default();
+            self.working.push(look(Arc::clone(&self.worker), key, snapshot, memory).boxed());
         }
         let depth = i64::try_from(self.queue.depth(now)).unwrap_or(i64::MAX);
         self.health.metrics.queue_depth.set(depth);
@@ -156,6 +152,22 @@ impl Controller {
             self.queue.add(&key, at);
         }
         self.memories.insert(key, memory);
+    }
+}
+
+/// A look at one job. Should it panic, that is this job's failure and nobody else's.
+async fn look(worker: Arc<Worker>, key: Key, snapshot: Snapshot, mut memory: Memory) -> Done {
+    let failures = memory.failures;
+    let looked = AssertUnwindSafe(async {
+        let again = worker.look(snapshot, &mut memory).await;
+        (again, memory)
+    });
+    match looked.catch_unwind().await {
+        Ok((again, memory)) => Done { key, memory, again },
+        Err(_panic) => {
+            tracing::error!(job = %key, "a look at a job panicked; please report it");
+            Done { key, memory: Memory::after_failure(failures), again: None }
+        }
     }
 }
 

@@ -10,8 +10,6 @@ use kube::api::{Api, PostParams};
 use kube::{Client, Error};
 use tokio::time::{Instant, sleep};
 
-use crate::manifests::NAME;
-
 /// How long a holder that is silent counts as alive.
 const DURATION: Duration = Duration::from_secs(15);
 /// How often the holder speaks.
@@ -23,6 +21,7 @@ const LOOK: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Lease {
     api: Api<LeaseObject>,
+    name: String,
     identity: String,
     /// The object as last written; its version guards the next write.
     held: Option<LeaseObject>,
@@ -36,8 +35,8 @@ pub(crate) struct Lease {
 pub struct LeaseLost;
 
 impl Lease {
-    pub(crate) fn new(client: Client, namespace: &str, identity: String) -> Self {
-        Self { api: Api::namespaced(client, namespace), identity, held: None, seen: None }
+    pub(crate) fn new(client: Client, namespace: &str, name: String, identity: String) -> Self {
+        Self { api: Api::namespaced(client, namespace), name, identity, held: None, seen: None }
     }
 
     /// Waits until the lease is ours.
@@ -78,7 +77,7 @@ impl Lease {
     }
 
     async fn try_acquire(&mut self) -> Result<bool, Error> {
-        let Some(found) = self.api.get_opt(NAME).await? else {
+        let Some(found) = self.api.get_opt(&self.name).await? else {
             self.held = None;
             return self.taken().await;
         };
@@ -128,10 +127,11 @@ impl Lease {
         let written = match &self.held {
             Some(held) => {
                 let lease = LeaseObject { metadata: held.metadata.clone(), spec: Some(spec) };
-                self.api.replace(NAME, &parameters, &lease).await?
+                self.api.replace(&self.name, &parameters, &lease).await?
             }
             None => {
-                let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+                let metadata =
+                    ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
                 self.api.create(&parameters, &LeaseObject { metadata, spec: Some(spec) }).await?
             }
         };

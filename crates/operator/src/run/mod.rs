@@ -28,6 +28,8 @@ use controller::Controller;
 use lease::Lease;
 use serve::Health;
 
+use crate::manifests::NAME;
+
 pub use gang::{Gang, UnknownGang};
 pub use lease::LeaseLost;
 
@@ -92,8 +94,9 @@ pub async fn run(
     let listener = listener.map_err(|source| RunError::Listen { address, source })?;
     let server = tokio::spawn(serve::serve(listener, health.clone()));
     let mut stop = pin!(stop);
-    let mut lease =
-        options.lease.clone().map(|(namespace, name)| Lease::new(client.clone(), &namespace, name));
+    let mut lease = options.lease.as_ref().map(|(namespace, identity)| {
+        Lease::new(client.clone(), namespace, lease_name(&options), identity.clone())
+    });
     if let Some(lease) = &mut lease {
         // Standing by is all that a second operator is for.
         health.set_ready(true);
@@ -120,6 +123,14 @@ pub async fn run(
     }
     server.abort();
     ended
+}
+
+/// Operators of different namespaces may live in the same one, and do not stand by for each other.
+fn lease_name(options: &RunOptions) -> String {
+    match &options.only_namespace {
+        Some(namespace) => format!("{NAME}-{namespace}"),
+        None => NAME.to_owned(),
+    }
 }
 
 async fn kept(lease: Option<&mut Lease>) -> LeaseLost {

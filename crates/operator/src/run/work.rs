@@ -271,6 +271,11 @@ impl Worker {
 }
 
 impl Memory {
+    /// The memory of a look of which nothing else is left.
+    pub(crate) fn after_failure(failures_before: u32) -> Self {
+        Self { failures: failures_before + 1, ..Self::default() }
+    }
+
     /// When to look again, where the watches do not show yet what was written.
     fn not_caught_up(
         &mut self,

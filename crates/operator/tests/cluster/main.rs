@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         .test("a_gang_of_other_schedulers_is_made_and_goes", trouble::other_gangs)
         .test("names_that_are_taken_are_told_and_waited_for", trouble::names_taken)
         .test("an_installed_operator_runs_jobs_from_its_own_image", installed::runs_jobs)
+        .test("an_operator_of_one_namespace_leaves_others_alone", installed::one_namespace)
         .test("nothing_is_written_while_nothing_happens", trouble::quiet)
         .test("what_is_granted_is_what_is_used", trouble::granted_is_used)
         .run()

@@ -47,7 +47,7 @@ fn play(options: &str) -> anyhow::Result<()> {
         gang: text("gang").context("no gang")?.parse()?,
         reading: unisono_dialect::Options::default(),
         listen: text("listen").context("no address")?.parse()?,
-        lease: text("identity").map(|name| ("unisono-system".to_owned(), name)),
+        lease: text("home").zip(text("identity")),
         workers: 32,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -77,11 +77,22 @@ pub(crate) struct Start<'start> {
     pub(crate) port: u16,
     /// Where it reaches the API server, if not directly.
     pub(crate) through: Option<SocketAddr>,
+    /// The namespace it lives in, whose account it has.
+    pub(crate) home: &'start str,
+    /// The only namespace whose jobs it runs.
+    pub(crate) only_namespace: Option<&'start str>,
 }
 
 impl Default for Start<'_> {
     fn default() -> Self {
-        Self { gang: "none", identity: None, port: 8180, through: None }
+        Self {
+            gang: "none",
+            identity: None,
+            port: 8180,
+            through: None,
+            home: "unisono-system",
+            only_namespace: None,
+        }
     }
 }
 
@@ -103,10 +114,12 @@ impl Operator {
     pub(crate) fn again(cluster: &Cluster, start: &Start<'_>) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let kubeconfig = folder.path().join("kubeconfig");
-        write_kubeconfig(cluster, start.through, &kubeconfig)?;
+        write_kubeconfig(cluster, start, &kubeconfig)?;
         let options = json!({
             "gang": start.gang,
             "identity": start.identity,
+            "home": start.home,
+            "namespace": start.only_namespace,
             "listen": format!("127.0.0.1:{}", start.port),
         });
         let log = File::create(folder.path().join("log"))?;
@@ -184,17 +197,13 @@ impl Drop for Operator {
 }
 
 /// A kubeconfig with a token of the operator's account.
-fn write_kubeconfig(
-    cluster: &Cluster,
-    through: Option<SocketAddr>,
-    path: &Path,
-) -> anyhow::Result<()> {
-    let namespace = "--namespace=unisono-system";
-    let token = cluster.kubectl(&["create", "token", "unisono-operator", namespace])?;
+fn write_kubeconfig(cluster: &Cluster, start: &Start<'_>, path: &Path) -> anyhow::Result<()> {
+    let namespace = format!("--namespace={}", start.home);
+    let token = cluster.kubectl(&["create", "token", "unisono-operator", &namespace])?;
     let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"])?;
     let mut config: Value = serde_json::from_str(&shown)?;
     config["users"][0]["user"] = json!({"token": token.trim()});
-    if let Some(address) = through {
+    if let Some(address) = start.through {
         config["clusters"][0]["cluster"]["server"] = format!("https://{address}").into();
     }
     std::fs::write(path, config.to_string()).context("write a kubeconfig")
