@@ -74,13 +74,16 @@ pub(crate) fn acts(
                     acts.release.push((incarnation, Arc::clone(pod)));
                 }
             }
-            Wanted::Stopping { .. } => {
-                let stoppable =
-                    place.filter(|(_, pod)| pod.spec.active_deadline_seconds != Some(1));
-                acts.stop.extend(stoppable.map(|(_, pod)| Arc::clone(pod)));
-            }
+            Wanted::Stopping { .. } => place.iter().for_each(|(_, pod)| acts.halt(pod)),
         }
     }
+    // What is being deleted on a node that does not answer would stay for ever, and has no log that anybody could read.
+    let unreachable = children.pods.iter().filter(|pod| is_beyond_reach(pod));
+    let unknown: Vec<_> = unreachable
+        .filter(|pod| !acts.delete.iter().any(|(known, _)| Arc::ptr_eq(known, pod)))
+        .cloned()
+        .collect();
+    acts.delete.extend(unknown.into_iter().map(|pod| (pod, Haste::AtOnce)));
     // Such a pod counts as ended, but nobody ends it.
     let stuck = children.pods.iter().filter(|pod| {
         let ended = matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
@@ -91,8 +94,10 @@ pub(crate) fn acts(
     });
     acts.stop.extend(stuck.cloned());
     acts.stop.dedup_by(|one, other| Arc::ptr_eq(one, other));
-    acts.share = !acts.create.is_empty() && found.is_empty();
-    acts.refresh |= !acts.create.is_empty() && !found.is_empty();
+    let over = |it: &Incarnation| matches!(states.get(it), Some(SeenState::Ended(_)));
+    let first = found.keys().all(over);
+    acts.share = !acts.create.is_empty() && first;
+    acts.refresh |= !acts.create.is_empty() && !first;
     acts.about_the_job(plan, status, children);
     acts.drop_pod_group = pod_group_goes(plan, status)
         && (prior.stage != status.stage || !acts.delete.is_empty() || !acts.stop.is_empty());
@@ -105,6 +110,15 @@ impl Acts {
             (true, false) => {}
             (_, true) => self.delete.push((Arc::clone(pod), Haste::AtOnce)),
             (false, false) => self.delete.push((Arc::clone(pod), Haste::Usual)),
+        }
+    }
+
+    /// Stops a pod whose log is worth keeping. One that no node has yet has no log, and nobody there to stop it.
+    fn halt(&mut self, pod: &Arc<Pod>) {
+        if pod.spec.node_name.is_none() {
+            self.remove(pod);
+        } else if pod.spec.active_deadline_seconds != Some(1) {
+            self.stop.push(Arc::clone(pod));
         }
     }
 
@@ -181,3 +195,6 @@ fn pod_group_goes(plan: &Plan, status: &Status) -> bool {
         Stage::New | Stage::Queued | Stage::Starting | Stage::Running => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,13 @@
 //! What exists of one job.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::json;
 use unisono_plan::{Incarnation, Member, Plan};
 
 use crate::marks;
@@ -20,9 +23,9 @@ pub struct Children {
     pub jobs: Vec<Arc<Job>>,
 }
 
-/// Why children could not be listed.
+/// Why children could not be listed or marked.
 #[derive(Debug, thiserror::Error)]
-#[error("list the {what} of the job")]
+#[error("find the {what} of the job")]
 pub struct ListError {
     what: &'static str,
     source: kube::Error,
@@ -46,6 +49,29 @@ impl Children {
             pods: pods.items.into_iter().map(Arc::new).collect(),
             jobs: jobs.items.into_iter().map(Arc::new).collect(),
         })
+    }
+
+    /// Marks what another operator made for this job as the job's, so that watches and lists find it from now on. To be
+    /// called once, for an object that has a status and none of ours ([`JobObject::is_inherited`]).
+    ///
+    /// # Errors
+    ///
+    /// When the API server does not answer, or refuses.
+    pub async fn adopt(client: &Client, object: &JobObject) -> Result<(), ListError> {
+        let pods: Api<Pod> = Api::namespaced(client.clone(), object.namespace());
+        let jobs: Api<Job> = Api::namespaced(client.clone(), object.namespace());
+        for label in ["training.kubeflow.org/job-name", "mpi-job-name", "mpi_job_name"] {
+            let named = ListParams::default().labels(&format!("{label}={}", object.name()));
+            let fault = |source| ListError { what: "pods", source };
+            for pod in pods.list(&named).await.map_err(fault)? {
+                adopt_one(&pods, &pod, object).await.map_err(fault)?;
+            }
+            let fault = |source| ListError { what: "Jobs", source };
+            for job in jobs.list(&named).await.map_err(fault)? {
+                adopt_one(&jobs, &job, object).await.map_err(fault)?;
+            }
+        }
+        Ok(())
     }
 
     /// The job's launcher Job that is not being deleted.
@@ -84,6 +110,25 @@ impl Children {
         let uid = pod.uid();
         self.pods.retain(|known| known.metadata.uid != uid);
         self.pods.push(Arc::new(pod));
+    }
+}
+
+async fn adopt_one<K>(api: &Api<K>, found: &K, object: &JobObject) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + fmt::Debug + kube::Resource,
+{
+    let (name, labels) = (found.name_any(), found.labels());
+    if labels.get(marks::JOB_UID).is_some_and(|uid| uid == object.uid()) {
+        return Ok(());
+    }
+    let label = json!({"metadata": {"labels": {marks::JOB_UID: object.uid()}}});
+    let parameters = PatchParams {
+        field_manager: Some(marks::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    match api.patch(&name, &parameters, &Patch::Merge(&label)).await {
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        patched => patched.map(drop),
     }
 }
 

@@ -94,6 +94,13 @@ impl JobObject {
         self.object.get("status").unwrap_or(&Value::Null)
     }
 
+    /// Whether another operator has begun to carry the job out, and this one has not looked at it yet.
+    pub fn is_inherited(&self) -> bool {
+        let status = self.status();
+        let begun = ["conditions", "startTime", "launcherStatus"];
+        status.get("unisono").is_none() && begun.iter().any(|key| status.get(*key).is_some())
+    }
+
     /// All of it.
     pub fn as_json(&self) -> &Value {
         &self.object

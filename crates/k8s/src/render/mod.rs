@@ -70,7 +70,6 @@ impl Owner {
             "name": self.name,
             "uid": self.uid,
             "controller": controls,
-            "blockOwnerDeletion": true,
         })
     }
 }

@@ -52,7 +52,6 @@ impl Rendering<'_> {
                 "name": job,
                 "uid": uid,
                 "controller": true,
-                "blockOwnerDeletion": true,
             }));
         }
         metadata.insert("ownerReferences".to_owned(), json!(owners));

@@ -5,6 +5,7 @@ mod ends;
 mod flavours;
 mod pods;
 mod story;
+mod upgrade;
 mod versions;
 
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
         .test("pods_of_one_node_share_its_network", pods::host_network)
         .test("a_launcher_can_host_all_ranks", pods::alone)
         .test("a_pod_that_fits_nowhere_says_so", pods::unschedulable)
+        .test("a_job_of_another_operator_goes_on", upgrade::running)
         .test("a_death_after_any_write_changes_nothing", deaths::after_any_write)
+        .test("a_lost_node_restarts_the_gang_elsewhere", ends::node_lost)
         .run()
 }

@@ -122,7 +122,7 @@ pub(crate) fn unschedulable(cluster: &Cluster) -> anyhow::Result<()> {
             story.tick("huge").await?;
             let object = story.object("huge").await?.as_json().clone();
             let why = object["status"]["unisono"]["why"].to_string();
-            if why.contains("cannot be scheduled") && why.contains("node selector") {
+            if why.contains("it cannot be scheduled: 0/2 nodes are available") {
                 return Ok(());
             }
             ensure!(std::time::Instant::now() < deadline, "it says {why}");

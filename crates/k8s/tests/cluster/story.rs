@@ -18,7 +18,7 @@ use unisono_plan::{Next, Plan, Status, lay_out};
 use unisono_testcluster::{Cluster, UNISONO, unisono_archive};
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How often the loop looks; a real operator is told.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -128,6 +128,13 @@ impl Story<'_> {
         let version = job["apiVersion"].as_str().context("no version")?;
         let path = format!("/apis/{version}/namespaces/{}/mpijobs", self.namespace);
         self.cluster.api().create(&path, job)?;
+        Ok(())
+    }
+
+    /// Creates any other object.
+    pub(crate) fn create(&self, api: &str, plural: &str, object: &Value) -> anyhow::Result<()> {
+        let path = format!("{api}/namespaces/{}/{plural}", self.namespace);
+        self.cluster.api().create(&path, object)?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use serde_json::{Value, json};
 use unisono_plan::Verdict;
-use unisono_testcluster::{Cluster, Image};
+use unisono_testcluster::{Cluster, Image, audit};
 
 use crate::story::{Story, tell};
 
@@ -80,8 +80,14 @@ fn expect(object: &Value, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
 
 pub(crate) fn v2beta1(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "v2beta1", async |story: &Story<'_>| {
+        let mark = cluster.audit_mark()?;
         story.submit(&job("pi", LINE))?;
         succeeds(story, "pi", "job/pi-launcher").await?;
+        what_it_cost(&cluster.requests_since(mark)?.of_user("admin"))?;
+        let mark = cluster.audit_mark()?;
+        story.tick("pi").await?;
+        let writes = cluster.requests_since(mark)?.of_user("admin").count(|it| is_write(&it.verb));
+        ensure!(writes == 0, "a look at a job that has ended writes {writes} times");
         // Workers that run are cleaned up; the launcher stays, for its log.
         ensure!(story.pod_names()? == ["pi-launcher"], "{:?}", story.pod_names()?);
         let object = story.object("pi").await?.as_json().clone();
@@ -96,6 +102,24 @@ pub(crate) fn v2beta1(cluster: &Cluster) -> anyhow::Result<()> {
         story.kubectl(&["get", "service/pi"])?;
         Ok(())
     })
+}
+
+fn is_write(verb: &str) -> bool {
+    !matches!(verb, "get" | "list" | "watch")
+}
+
+/// The job itself, three objects that its pods share, a Job and three pods are made; two pods are deleted; and how often its status is
+/// written does not depend on how often anybody looks.
+fn what_it_cost(requests: &audit::Counts) -> anyhow::Result<()> {
+    let told: Vec<String> = requests
+        .iter()
+        .filter(|(request, _)| is_write(&request.verb))
+        .map(|(request, count)| format!("{} {} {count}", request.verb, request.resource))
+        .collect();
+    let count = |verb: &str| requests.count(|request| request.verb == verb);
+    ensure!((count("create"), count("delete")) == (8, 2), "{told:?}");
+    ensure!(count("patch") <= 16, "{told:?}");
+    Ok(())
 }
 
 /// The same job, as the versions between wrote it.
