@@ -20,8 +20,8 @@ unisono-agent: starts MPI ranks on the hosts of a job, in place of sshd and ssh
       runs a command on a host of the job; also when called as `unisono-rsh`, `rsh` or `ssh`
   unisono-agent ready   [--table FILE] [--key FILE] [--identity TEXT] [--attempt N] [--epoch N]
                         [--hostfile FILE] [--hydra-hostfile FILE] [--by address|name] [--timeout SECONDS]
-                        [--name NAME] [--proof FILE] [--path DIR] [--watch-parent] [-- COMMAND…]
-      waits for the host table and for every host, writes the hostfiles, then runs the command
+                        [--name NAME] [--proof FILE] [--path DIR] [--watch-parent] [--once] [-- COMMAND…]
+      waits for the host table and for every host (with --once each is asked only once), writes the hostfiles, then runs the command
   unisono-agent rank    PROGRAM ARGUMENTS…
       writes down in the launch proof which rank begins here, and becomes the program; also when called as `unisono-rank`
   unisono-agent install DIR
@@ -123,6 +123,7 @@ fn ready(arguments: &[OsString], settings: &mut Settings) -> Result<Call, CallEr
         hostfile: None,
         hydra_hostfile: None,
         by: By::Address,
+        asks_once: false,
         timeout: USUAL_TIMEOUT,
         name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         path: None,
@@ -144,6 +145,7 @@ fn ready(arguments: &[OsString], settings: &mut Settings) -> Result<Call, CallEr
             "--name" => wish.name = options.text(option)?,
             "--path" => wish.path = Some(options.path(option)?),
             "--watch-parent" => wish.watch_parent = true,
+            "--once" => wish.asks_once = true,
             "--by" => wish.by = by(options.text(option)?)?,
             other => return Err(CallError::Unexpected(other.to_owned())),
         }

@@ -38,6 +38,7 @@ struct Probe {
     state: State,
     pause: Duration,
     why: String,
+    insists: bool,
 }
 
 /// Why a host cannot even be asked.
@@ -57,11 +58,13 @@ enum State {
 }
 
 impl Probes {
-    /// Prepares to ask every host of the table but the one of that name, which is this one: it need not be reached.
+    /// Prepares to ask every host of the table, until it answers or only once, but the one of that name, which is this one:
+    /// it need not be reached.
     pub(crate) fn new(
         table: &HostTable,
         own_name: &str,
         key: &SecretKey,
+        insists: bool,
         now: Instant,
     ) -> Result<Self, ProbeError> {
         let others = table.hosts.iter().filter(|host| host.name != own_name);
@@ -73,6 +76,7 @@ impl Probes {
                 state: State::Waiting { ask_at: now },
                 pause: FIRST_PAUSE,
                 why: "not asked yet".to_owned(),
+                insists,
             })
         });
         Ok(Self { each: each.collect::<Result<_, ProbeError>>()?, own_address: None })
@@ -204,7 +208,11 @@ impl Probe {
 
     fn failed(&mut self, error: &DialError, now: Instant) {
         self.why = error.to_string();
-        self.state = State::Waiting { ask_at: now + self.pause };
+        self.state = if self.insists {
+            State::Waiting { ask_at: now + self.pause }
+        } else {
+            State::Answered
+        };
         self.pause = (self.pause * 2).min(LAST_PAUSE);
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Wish {
     pub(crate) hydra_hostfile: Option<PathBuf>,
     /// What hosts are called in them.
     pub(crate) by: By,
+    /// Whether each host is asked only once: who knows that all were up need not wait for one that has ended since.
+    pub(crate) asks_once: bool,
     /// When to give up.
     pub(crate) timeout: Duration,
     /// What this host is called in the launch proof.
@@ -103,7 +105,7 @@ pub(crate) fn ready(settings: &Settings, wish: &Wish) -> Result<u8, ReadyError> 
     let key = SecretKey::read(&settings.launcher_key)?;
     let mut patience = Patience::new(wish.timeout)?;
     let table = await_table(settings, wish, &mut patience)?;
-    let own_address = await_hosts(&table, &wish.name, &key, &mut patience)?;
+    let own_address = await_hosts(&table, wish, &key, &mut patience)?;
     drop((key, patience));
     for (path, family) in [(&wish.hostfile, Family::OpenMpi), (&wish.hydra_hostfile, Family::Hydra)]
     {
@@ -217,11 +219,11 @@ fn foreign(table: &HostTable, wish: &Wish) -> Option<String> {
 /// Shakes hands with all; gives our own address towards them.
 fn await_hosts(
     table: &HostTable,
-    own_name: &str,
+    wish: &Wish,
     key: &SecretKey,
     patience: &mut Patience,
 ) -> Result<Option<IpAddr>, ReadyError> {
-    let mut probes = Probes::new(table, own_name, key, Instant::now())?;
+    let mut probes = Probes::new(table, &wish.name, key, !wish.asks_once, Instant::now())?;
     while !probes.is_done() {
         patience.check(|| format!("waiting for {}", probes.waiting_for()))?;
         probes.advance(patience.limit(), patience.signals.as_fd())?;

@@ -21,6 +21,8 @@ pub enum Told<'run> {
     Wrote(&'run Written),
     /// What the job waits for, whenever that changes.
     Waiting(&'run [Why]),
+    /// Nothing more is written for the moment.
+    Quiet,
     /// A file of the run could not be written, and why. The job goes on.
     Unkept(&'run str),
 }
@@ -44,6 +46,7 @@ pub fn drive(
             Err(_) => break,
         }
     }
+    listener(Told::Quiet);
     outcome
 }
 
@@ -74,7 +77,9 @@ fn to_its_end(
             why = ticked.next.why;
             listener(Told::Waiting(&why));
         }
-        wait(engine, ticked.next.wake_at, now, happenings, listener);
+        if !engine.take_looks_again() {
+            wait(engine, ticked.next.wake_at, now, happenings, listener);
+        }
     }
 }
 
@@ -91,10 +96,11 @@ fn wait(
     // Output alone is no reason to decide anew: take it all, until it is quiet or something else has happened.
     while let Some(happening) = next {
         if take(engine, happening, listener) == Matters::ToTheJob {
-            return;
+            break;
         }
         next = happenings.try_recv().ok();
     }
+    listener(Told::Quiet);
 }
 
 /// Whether something that happened can change what is decided.

@@ -66,6 +66,7 @@ pub struct LocalEngine {
     clock: fn() -> Time,
     unkept: Option<String>,
     door: Option<Door>,
+    looks_again: bool,
     /// Whether the user wants the job to stop.
     pub stop_requested: bool,
 }
@@ -122,8 +123,18 @@ impl LocalEngine {
             plan.hosts.iter().map(|host| host.name.as_str()),
         )?;
         let (shared, hosts) = (Shared::new(plan, keys, addresses), BTreeMap::new());
-        let (unkept, door, stop_requested) = (None, None, false);
-        Ok(Self { machine, run, shared, hosts, happenings, clock, unkept, door, stop_requested })
+        Ok(Self {
+            machine,
+            run,
+            shared,
+            hosts,
+            happenings,
+            clock,
+            unkept: None,
+            door: None,
+            looks_again: false,
+            stop_requested: false,
+        })
     }
 
     /// Makes the job wait at this door until there is room for all of it.
@@ -150,14 +161,19 @@ impl LocalEngine {
 
     fn make_so(&mut self, plan: &Plan, want: &Want) -> Result<(), EngineError> {
         for incarnation in &want.remove {
-            self.kill(*incarnation);
-            self.hosts.remove(incarnation);
+            let has_ended = self.hosts.get(incarnation).is_none_or(|hosted| hosted.ended.is_some());
+            if has_ended {
+                self.looks_again |= self.hosts.remove(incarnation).is_some();
+            } else {
+                // Its end is waited for: its address is not free before.
+                self.kill(*incarnation);
+            }
         }
         for (member, wanted) in &want.members {
             let current = self.current(*member);
             match wanted {
                 Wanted::Absent => current.into_iter().for_each(|it| self.kill(it)),
-                Wanted::Held if current.is_none() => {
+                Wanted::Held if self.is_vacant(current, want.epoch) => {
                     self.start(plan, Incarnation { member: *member, epoch: want.epoch })?;
                 }
                 Wanted::Held => {}
@@ -204,6 +220,11 @@ impl LocalEngine {
         Heard::Output
     }
 
+    /// Whether something was removed since the last time: nothing else tells that it is gone.
+    pub(crate) const fn take_looks_again(&mut self) -> bool {
+        std::mem::replace(&mut self.looks_again, false)
+    }
+
     /// Which file of the run could not be written since the last time, and why.
     pub(crate) fn take_unkept(&mut self) -> Option<String> {
         self.unkept.take()
@@ -219,6 +240,15 @@ impl LocalEngine {
         for hosted in self.hosts.values().filter(|hosted| hosted.ended.is_none()) {
             hosted.kill();
         }
+    }
+
+    /// Whether a member's place is free: a launch that ended is kept for its log, and the next attempt takes its place.
+    fn is_vacant(&self, current: Option<Incarnation>, epoch: u32) -> bool {
+        let Some(incarnation) = current else {
+            return true;
+        };
+        let has_ended = self.hosts.get(&incarnation).is_some_and(|hosted| hosted.ended.is_some());
+        has_ended && incarnation.epoch < epoch
     }
 
     /// The youngest incarnation of a member.

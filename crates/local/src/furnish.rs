@@ -131,7 +131,8 @@ fn command(plan: &Plan, host: &Host, incarnation: Incarnation, address: SocketAd
     argv.push("--".into());
     if plan.may_launch(host.member) {
         argv.extend([agent, "ready".into(), "--epoch".into(), incarnation.epoch.to_string()]);
-        argv.extend(["--by", "name", "--name", &host.name, "--"].map(str::to_owned));
+        // The command is let go when every host is up. One that has ended by then, as quick tasks do, is nobody to wait for.
+        argv.extend(["--once", "--by", "name", "--name", &host.name, "--"].map(str::to_owned));
     }
     argv.extend(words);
     HostCommand { argv, has_command: true }

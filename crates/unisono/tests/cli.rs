@@ -26,7 +26,8 @@ fn what_documentation_and_snapshots_show_is_what_happens() {
 
 /// Pages of docs/ that show calls of the program; a block without a name would be taken for one.
 fn pages_with_console_blocks() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir("docs").expect("the documentation is there");
+    let folders = ["docs", "docs/tutorials"].into_iter();
+    let entries = folders.flat_map(|it| std::fs::read_dir(it).expect("the documentation is there"));
     let pages = entries.map(|entry| entry.expect("it can be listed").path());
     let shows_calls = |page: &PathBuf| {
         std::fs::read_to_string(page).is_ok_and(|text| text.contains("```console"))

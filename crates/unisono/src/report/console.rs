@@ -1,7 +1,7 @@
 //! The two streams: standard output for data, standard error for talk, with colours only where they are wanted.
 
 use std::error::Error as _;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
@@ -17,7 +17,7 @@ use crate::settings::ColorWhen;
 
 /// The streams of the program.
 pub(crate) struct Console {
-    out: AutoStream<io::Stdout>,
+    out: BufWriter<AutoStream<io::Stdout>>,
     err: AutoStream<io::Stderr>,
     live: Live,
 }
@@ -28,7 +28,7 @@ impl Console {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let out_choice = choice(color, AutoStream::choice(&stdout));
         let err_choice = choice(color, AutoStream::choice(&stderr));
-        let out = AutoStream::new(stdout, out_choice);
+        let out = BufWriter::with_capacity(64 * 1024, AutoStream::new(stdout, out_choice));
         Self { out, err: AutoStream::new(stderr, err_choice), live: Live::default() }
     }
 
@@ -53,19 +53,27 @@ impl Console {
         self.data(&text)
     }
 
-    /// Passes a program's bytes on, to the stream that it wrote them to.
+    /// Passes a program's bytes on, to the stream that it wrote them to. They may wait for [`Self::flush`].
     pub(crate) fn bytes(&mut self, bytes: &[u8], is_error: bool) -> io::Result<()> {
         self.live.clear();
         if is_error {
-            return self.err.write_all(bytes);
+            // Whoever sees both streams sees them in order.
+            let flushed = self.out.flush();
+            return self.err.write_all(bytes).and(flushed);
         }
-        self.out.write_all(bytes)?;
+        self.out.write_all(bytes)
+    }
+
+    /// Lets go what [`Self::bytes`] took.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
     /// Talks. Nobody listening is no reason to stop the work.
     pub(crate) fn talk(&mut self, text: &str) {
         self.live.clear();
+        // What cannot be written there is told here.
+        let _nobody_listens = self.out.flush();
         let _nobody_listens = self.err.write_all(text.as_bytes());
     }
 
@@ -92,10 +100,13 @@ impl Console {
         self.talk(&text);
     }
 
-    /// Talks about a plan; notes that say that all is well are left out.
+    /// Talks about a plan; notes that say that all is well, and ask for nothing, are left out.
     pub(crate) fn plan_notes(&mut self, notes: &[Note]) {
-        for note in notes.iter().filter(|note| note.severity() > Severity::Note) {
-            let text = headline(Level::WARNING, &note.message, note.hint.as_deref());
+        let worth_telling = |note: &&Note| note.severity() > Severity::Note || note.hint.is_some();
+        for note in notes.iter().filter(worth_telling) {
+            let is_note = note.severity() == Severity::Note;
+            let level = if is_note { Level::NOTE } else { Level::WARNING };
+            let text = headline(level, &note.message, note.hint.as_deref());
             self.talk(&text);
         }
     }

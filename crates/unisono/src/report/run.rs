@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -29,7 +29,7 @@ pub(crate) struct RunReport<'run> {
     raw: bool,
     mpi: Option<String>,
     directory: RunDirectory,
-    files: BTreeMap<String, File>,
+    files: BTreeMap<String, BufWriter<File>>,
     seats: Seats,
     widest_host: usize,
     /// Why something that the job wrote could not be passed on or kept.
@@ -113,7 +113,7 @@ impl<'run> RunReport<'run> {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let path = self.directory.path().join(entry.key());
-                entry.insert(File::options().append(true).create(true).open(path)?)
+                entry.insert(BufWriter::new(File::options().append(true).create(true).open(path)?))
             }
         };
         file.write_all(bytes)
@@ -170,6 +170,12 @@ impl Console {
             Told::Event(event) => self.run_event(report, event),
             Told::Wrote(written) => self.run_output(report, written),
             Told::Waiting(why) => self.run_waits(report, why),
+            Told::Quiet => {
+                let passed_on = self.flush();
+                report.note_loss("output could not be passed on", passed_on);
+                let kept = report.files.values_mut().try_for_each(io::Write::flush);
+                report.note_loss("output could not be kept", kept);
+            }
             Told::Unkept(what) => report.note_loss(
                 "the run's files could not be kept",
                 Err(io::Error::other(what.to_owned())),

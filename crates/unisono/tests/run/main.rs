@@ -1,8 +1,12 @@
 //! Real runs on this machine: every dialect, with every MPI, on isolated hosts, through the program as users call it.
 
+mod endurance;
 mod failures;
 mod kept;
 mod line;
+mod policies;
+mod terminal;
+mod truth;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

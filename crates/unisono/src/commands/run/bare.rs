@@ -9,7 +9,9 @@ use super::RunArgs;
 /// The job of `unisono run --hosts 3 --slots 2 -- COMMAND`: one group, whose first host also launches.
 pub(super) fn job(command: &[String], hosts: Option<u32>, slots: Option<u32>) -> Job {
     let program = command.first().and_then(|it| it.rsplit('/').next()).unwrap_or_default();
-    let launch = Command::Words(command.to_vec());
+    // What files write as `$(NAME)` and `$$` is not meant here: every word is the caller's own.
+    let words = command.iter().map(|word| word.replace('$', "$$")).collect();
+    let launch = Command::Words(words);
     let flavour = launch.launch_line().and_then(|line| line.flavour);
     let name = JobName::new(program)
         .or_else(|_| JobName::new("job"))

@@ -1,0 +1,136 @@
+//! Much output, many runs, every exit code, impatient users, stubborn ranks: nothing is lost, nothing is mixed up, nothing is left.
+
+use std::process::{Child, Command, Stdio};
+
+use unisono_testbed::mpi::Flavour;
+use unisono_testbed::program::Program;
+
+use crate::{SOON, User, first_line, json, text};
+
+fn spawn(user: &User, words: &[&str]) -> Child {
+    user.unisono(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("run unisono")
+}
+
+fn interrupt(run: &Child) {
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
+    assert!(sent.expect("send a signal").success());
+}
+
+/// A run that says its number and ends with it.
+fn ending_with(user: &User, code: u32) -> Child {
+    let script = format!("echo I am {code}; exit {code}");
+    spawn(user, &["run", "--raw", "--machine-slots", "64", "--", "/bin/sh", "-c", &script])
+}
+
+fn assert_ends_with(mut run: Child, code: u32) {
+    assert_eq!(first_line(&mut run), format!("I am {code}\n"));
+    assert_eq!(run.wait().expect("it ends").code(), i32::try_from(code).ok());
+}
+
+#[test]
+fn every_exit_code_passes_in_a_hundred_runs_in_a_row_and_in_twenty_at_once() {
+    let user = User::of(Flavour::OpenMpi4);
+    (0..100).for_each(|code| assert_ends_with(ending_with(&user, code), code));
+    let rest: Vec<u32> = (100..256).collect();
+    for codes in rest.chunks(20) {
+        let runs: Vec<Child> = codes.iter().map(|code| ending_with(&user, *code)).collect();
+        runs.into_iter().zip(codes).for_each(|(run, code)| assert_ends_with(run, *code));
+    }
+    let listed = json(&user, &["list", "--output", "json"]);
+    let runs = listed["runs"].as_array().expect("a list");
+    assert!(runs.len() <= 101, "{} directories stay", runs.len());
+    assert!(runs.iter().all(|run| run["exit"].is_u64() && run["state"] != "running"));
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn twenty_jobs_of_mpi_at_once_are_not_mixed_up() {
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Hello);
+    let command = |at: usize| {
+        let words = ["run", "--hosts", "2", "--slots", "1", "--machine-slots", "16", "--strict"];
+        let env = format!("NUMBER={at}");
+        let line = format!("mpirun -n 2 sh -c 'echo job $NUMBER; exec {program}'");
+        spawn(&user, &[&words[..], &["--env", &env, "--", "/bin/sh", "-c", &line]].concat())
+    };
+    let runs: Vec<Child> = (0..20).map(command).collect();
+    for (at, run) in runs.into_iter().enumerate() {
+        let output = run.wait_with_output().expect("it ends");
+        let out = text(&output.stdout);
+        assert!(output.status.success(), "{out}");
+        assert_eq!(out.matches(&format!("| job {at}\n")).count(), 2, "{out}");
+        assert_eq!(out.matches("| job ").count(), 2, "{out}");
+        assert!(
+            (0..2).all(|rank| out.contains(&format!("rank {rank} of 2 on sh-host-{rank}"))),
+            "{out}"
+        );
+    }
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn signals_that_end_a_command_are_128_and_their_number() {
+    let user = User::of(Flavour::OpenMpi4);
+    for (signal, code) in [("HUP", 129), ("ABRT", 134), ("KILL", 137), ("SEGV", 139), ("TERM", 143)]
+    {
+        let script = format!("kill -{signal} $$");
+        let status = user.unisono(&["run", "--", "/bin/sh", "-c", &script]).output();
+        assert_eq!(status.expect("run unisono").status.code(), Some(code), "{signal}");
+    }
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn a_second_interrupt_kills_ranks_that_do_not_listen_to_the_first() {
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Wait);
+    let words = [
+        "run",
+        "--raw",
+        "--hosts",
+        "2",
+        "--slots",
+        "1",
+        "--",
+        "mpirun",
+        &program,
+        "600",
+        "ignore-term",
+    ];
+    let mut run = spawn(&user, &words);
+    assert!(first_line(&mut run).starts_with("waiting"));
+    while run.try_wait().expect("ask").is_none() {
+        interrupt(&run);
+    }
+    assert!(!run.wait().expect("it ends").success());
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn a_third_interrupt_leaves_even_where_nobody_reads_what_the_job_writes() {
+    let user = User::of(Flavour::OpenMpi4);
+    let mut run = spawn(&user, &["run", "--raw", "--", "/bin/sh", "-c", "trap '' TERM INT; yes"]);
+    assert_eq!(first_line(&mut run), "y\n");
+    while run.try_wait().expect("ask").is_none() {
+        interrupt(&run);
+    }
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn what_ranks_leave_running_ends_with_the_job() {
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Daemon);
+    let mut run = spawn(
+        &user,
+        &["run", "--raw", "--hosts", "2", "--slots", "1", "--", "mpirun", &program, "600"],
+    );
+    assert!(first_line(&mut run).starts_with("waiting"));
+    interrupt(&run);
+    assert!(!run.wait().expect("it ends").success());
+    user.watch.assert_nothing_left(SOON);
+    let script = "setsid sh -c 'trap \"\" TERM HUP; sleep 600' > /dev/null 2>&1 & exit 0";
+    let status = user.unisono(&["run", "--", "/bin/sh", "-c", script]).output();
+    assert!(status.expect("run unisono").status.success());
+    user.watch.assert_nothing_left(SOON);
+}
