@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use unisono_dialect::{Options, read};
+use unisono_job::Job;
 use unisono_plan::{Host, HostRuns, Plan, lay_out};
+use unisono_testkit::scenario::Scenario;
 
 use super::fixtures::{JOBS, owner, plan, settings};
 use super::{Owner, Rendering};
@@ -109,8 +112,26 @@ fn faults(plan: &Plan, host: &Host, pod: &Value) -> Vec<String> {
     faults
 }
 
+/// Checks every pod of a job and says how many there were.
+fn check_pods(job: &Job, what: &dyn std::fmt::Display) -> usize {
+    let plan = lay_out(job, &settings().facts("lab"), 1);
+    let (settings, owner) = (settings(), owner(&plan));
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    for host in &plan.hosts {
+        let pod = rendering.pod(host, 0, 3, None);
+        assert_eq!(faults(&plan, host, &pod), [""; 0], "{} of {what}", host.name);
+    }
+    plan.hosts.len()
+}
+
 #[test]
 fn whatever_the_job_its_pods_are_sound() {
+    let pods: usize = (0..500).map(|seed| check_pods(&Scenario::from_seed(seed).job, &seed)).sum();
+    assert!(pods > 500, "only {pods} pods");
+}
+
+#[test]
+fn whatever_the_file_its_pods_are_sound() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialect/tests/fixtures");
     let (mut waiting, mut pods) = (vec![folder], 0);
     while let Some(folder) = waiting.pop() {
@@ -120,24 +141,9 @@ fn whatever_the_job_its_pods_are_sound() {
                 waiting.push(path);
                 continue;
             }
-            let bytes = std::fs::read(&path).unwrap();
-            for reading in unisono_dialect::read(&bytes, &unisono_dialect::Options::default()) {
-                let Some(job) = reading.job else { continue };
-                let plan = lay_out(&job, &settings().facts("lab"), 1);
-                let (settings, owner) = (settings(), owner(&plan));
-                let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
-                for host in &plan.hosts {
-                    let pod = rendering.pod(host, 0, 3, None);
-                    assert_eq!(
-                        faults(&plan, host, &pod),
-                        [""; 0],
-                        "{} of {}",
-                        host.name,
-                        path.display()
-                    );
-                    pods += 1;
-                }
-            }
+            let readings = read(&std::fs::read(&path).unwrap(), &Options::default());
+            let jobs = readings.into_iter().filter_map(|reading| reading.job);
+            pods += jobs.map(|job| check_pods(&job, &path.display())).sum::<usize>();
         }
     }
     assert!(pods > 50, "only {pods} pods");

@@ -3,6 +3,7 @@
 mod deaths;
 mod ends;
 mod flavours;
+mod life;
 mod pods;
 mod story;
 mod upgrade;
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
         .test("pods_of_one_node_share_its_network", pods::host_network)
         .test("a_launcher_can_host_all_ranks", pods::alone)
         .test("a_pod_that_fits_nowhere_says_so", pods::unschedulable)
+        .test("a_running_job_grows_and_shrinks", life::scaled)
+        .test("a_launcher_that_comes_last_comes_last", life::launcher_last)
+        .test("an_ended_job_removes_itself_in_time", life::expired)
+        .test("a_name_that_is_taken_is_left_alone", life::taken)
         .test("a_job_of_another_operator_goes_on", upgrade::running)
         .test("a_death_after_any_write_changes_nothing", deaths::after_any_write)
         .test("a_lost_node_restarts_the_gang_elsewhere", ends::node_lost)
