@@ -20,6 +20,8 @@ pub struct LaunchLine {
     pub flavour: Option<Flavour>,
     /// Whether the line names its own hosts (`-H`, `--hostfile`), so that ours are not used by default.
     pub names_hosts: bool,
+    /// Slots of the hosts that stand in the line itself (`-H a:2,b`); absent when none do, or only a shell knows them.
+    pub named_slots: Option<u32>,
     /// Whether it asks for more ranks than slots to be fine (`--oversubscribe`).
     pub oversubscribes: bool,
 }
@@ -102,6 +104,7 @@ impl LaunchLine {
             per_host: None,
             flavour,
             names_hosts: false,
+            named_slots: None,
             oversubscribes: false,
         }
     }
@@ -150,7 +153,11 @@ impl LaunchLine {
             },
             "ppn" | "perhost" | "npernode" | "N" => self.per_host = value.parse().ok(),
             "map-by" => self.take_mapping(value),
-            "H" | "host" | "hosts" | "hostfile" | "machinefile" | "f" => self.names_hosts = true,
+            "H" | "host" | "hosts" => {
+                self.names_hosts = true;
+                self.named_slots = slots_of_hosts(value);
+            }
+            "hostfile" | "machinefile" | "f" => self.names_hosts = true,
             "oversubscribe" => self.oversubscribes = true,
             _ => {}
         }
@@ -168,6 +175,15 @@ impl LaunchLine {
         }
         self.oversubscribes |= parts.contains(&"oversubscribe");
     }
+}
+
+/// Slots of a list of hosts: `a,b:2` has three.
+fn slots_of_hosts(list: &str) -> Option<u32> {
+    list.split(',').try_fold(0_u32, |sum, host| {
+        let (name, count) = host.split_once(':').unwrap_or((host, "1"));
+        let known = !name.is_empty() && !name.contains(['$', '`']);
+        sum.checked_add(count.parse().ok().filter(|_| known)?)
+    })
 }
 
 /// The flavour that alone has this option.
@@ -333,6 +349,15 @@ mod tests {
         let line = read("horovodrun -np 4 -H a:2,b:2 python x.py");
         assert_eq!((line.launcher, line.names_hosts), (Launcher::Horovodrun, true));
         assert_eq!(read("mpirun --map-by ppr:2:node ./a").per_host, Some(2));
+    }
+
+    #[test]
+    fn hosts_in_the_line_tell_their_slots_unless_only_a_shell_knows_them() {
+        assert_eq!(read("mpirun -H a,b ./a").named_slots, Some(2));
+        assert_eq!(read("mpirun --host a:3,b,c:2 ./a").named_slots, Some(6));
+        for text in ["mpirun -H a,$B ./a", "mpirun -H a:x ./a", "mpirun -H a, ./a", "mpirun ./a"] {
+            assert_eq!(read(text).named_slots, None, "{text}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Facts {
     pub remote_shell: String,
     /// Put in front of every path a dialect promises, for hosts that cannot have files of their own in `/etc`.
     pub file_root: String,
+    /// Whether each host has a name and shared memory of its own. Where a machine refuses that, Open MPI must be told.
+    pub hosts_are_apart: bool,
     /// What the caller wants changed.
     pub overrides: Overrides,
 }
@@ -53,6 +55,7 @@ impl Default for Facts {
             home: "/opt/unisono".to_owned(),
             remote_shell: "/opt/unisono/bin/ssh".to_owned(),
             file_root: String::new(),
+            hosts_are_apart: true,
             overrides: Overrides::default(),
         }
     }

@@ -7,15 +7,16 @@ use crate::env::{self, HostfilePaths};
 use crate::expand::{expand, lookup};
 use crate::hostfile::Form;
 use crate::{
-    Argv, EngineKind, Facts, Host, HostRuns, Member, Names, Plan, Program, Variable, files, notes,
-    overrides, ranks,
+    Argv, EngineKind, Facts, Host, HostRuns, Member, Names, Plan, Program, Variable, files,
+    folders, notes, only_sshd, overrides, ranks,
 };
 
 /// Lays a job out. Pure and total: what is odd becomes a note in the plan.
 ///
 /// Linear in the number of hosts, and stable under growth: member *i* of a group keeps its name.
 pub fn lay_out(job: &Job, facts: &Facts, generation: u64) -> Plan {
-    let (job, mut notes) = overrides::apply(job, &facts.overrides);
+    let (mut job, mut notes) = overrides::apply(job, &facts.overrides);
+    folders::resolve(&mut job, &facts.user);
     let launch = ranks::launch_command(&job);
     let ranks = ranks::count(&job, launch.as_ref());
     let launch_on = launch.as_ref().and_then(|launch| {
@@ -84,6 +85,8 @@ fn program(job: &Job, facts: &Facts, group: &Group, launches: bool) -> Program {
     let user_env = user_env(group, expands);
     let argv = match &group.runs {
         Runs::LaunchOnFirst(_) if !launches => Argv::Nothing,
+        Runs::Ranks(Some(command)) if only_sshd::is_skipped(facts, command) => Argv::Nothing,
+        Runs::Own(command) if only_sshd::is_skipped(facts, command) => only_sshd::wait(),
         Runs::Launch(command) | Runs::LaunchOnFirst(command) | Runs::Own(command) => {
             argv(job, facts, command)
         }

@@ -44,8 +44,11 @@ pub(crate) fn count(job: &Job, launch: Option<&LaunchCommand<'_>>) -> Option<u32
         return line.ranks;
     }
     let own_hosts = line.names_hosts && !names_our_hostfile(launch.command);
-    if line.ranks_unreadable || own_hosts {
+    if line.ranks_unreadable {
         return None;
+    }
+    if own_hosts {
+        return line.named_slots.filter(|_| line.per_host.is_none());
     }
     let ranks = match line.per_host {
         Some(per_host) => u64::from(per_host) * rank_host_count(job),

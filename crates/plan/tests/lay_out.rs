@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use unisono_job::{Command, Dialect, EndRule, EnvVar, Flavour, Quantity, Runs, Slots};
+use unisono_job::{CodeFolder, Command, Dialect, EndRule, EnvVar, Flavour, Quantity, Runs, Slots};
 use unisono_plan::bind::{Addresses, CalledBy, bind};
 use unisono_plan::{
     Argv, EngineKind, Facts, HostRuns, Member, Overrides, Plan, View, env, lay_out, lint,
@@ -140,6 +140,62 @@ fn openpai_variables_name_every_task_with_address_and_ports() {
     assert_eq!(all["PAI_TASK_ROLE_INSTANCES"], "a:0,a:1,b:0");
     assert_eq!(all["PAI_CONTAINER_HOST_PORT"], all["PAI_PORT_LIST_a_1_http"]);
     assert_ne!(all["PAI_PORT_LIST_a_0_http"], all["PAI_PORT_LIST_a_1_http"]);
+}
+
+#[test]
+fn openpai_folders_hold_the_submitters_name_and_have_defaults() {
+    let mut main = role("main", 1, "x");
+    let output = "/Output/$PAI_USER_NAME/$PAI_USERNAME".to_owned();
+    main.env = vec![EnvVar { name: "PAI_OUTPUT_DIR".to_owned(), value: Some(output) }];
+    main.code = Some(CodeFolder { path: "code/$PAI_USER_NAME".to_owned() });
+    let plan = plan(&openpai("ring", vec![main, role("node", 1, "y")]));
+    let folders = |at: usize| {
+        let env = env::complete(&plan, &plan.hosts[at], &Addresses::new());
+        ["PAI_DATA_DIR", "PAI_OUTPUT_DIR", "PAI_CODE_DIR"].map(|name| env[name].clone())
+    };
+    assert_eq!(folders(0), ["", "/Output/user/user", ""]);
+    assert_eq!(folders(1), ["", "/Output/user/ring", ""]);
+    assert_eq!(plan.group_of(&plan.hosts[0]).code.as_ref().unwrap().path, "code/user");
+    let start = env::Start { attempt: 2, folder: Some("/work") };
+    let started: BTreeMap<_, _> =
+        env::at_start(&plan, &start).into_iter().map(|it| (it.name, it.value)).collect();
+    assert_eq!(started["FC_FRAMEWORK_ATTEMPT_ID"], "2");
+    assert_eq!(started["PAI_WORK_DIR"], "/work");
+}
+
+#[test]
+fn an_ssh_server_is_left_out_here_and_kept_on_kubernetes() {
+    let mut job = kubeflow(Dialect::KubeflowV2beta1, "pi", 1, 1, MPIRUN);
+    job.groups[1].runs = Runs::Ranks(Some(words(&["/usr/sbin/sshd", "-De"])));
+    let here = plan(&job);
+    assert_eq!(here.program_of(&here.hosts[1]).argv, Argv::Nothing);
+    assert_eq!(codes(&here), ["sshd-left-out"]);
+    let facts = Facts { engine: EngineKind::Kubernetes, ..Facts::default() };
+    let there = lay_out(&job, &facts, 1);
+    assert_eq!(
+        there.program_of(&there.hosts[1]).argv,
+        Argv::Words(vec!["/usr/sbin/sshd".to_owned(), "-De".to_owned()])
+    );
+    assert_eq!(codes(&there), [""; 0]);
+
+    job.groups[1].runs = Runs::Ranks(Some(words(&["sleep", "365d"])));
+    assert_eq!(codes(&plan(&job)), ["command-left-out"]);
+    let task = plan(&openpai("ring", vec![role("node", 1, "/usr/sbin/sshd -D")]));
+    assert_eq!(codes(&task), ["sshd-left-out"]);
+    assert_eq!(
+        task.program_of(&task.hosts[0]).argv,
+        Argv::Words(vec!["sleep".to_owned(), "infinity".to_owned()])
+    );
+}
+
+#[test]
+fn hosts_in_the_launch_line_tell_its_ranks() {
+    let ranks = |line: &str| plan(&openpai("ring", vec![role("node", 2, line)])).ranks;
+    assert_eq!(ranks("mpirun -H node-0,node-1 ./a"), Some(2));
+    assert_eq!(ranks("mpirun -H node-0:2,node-1:2 ./a"), Some(4));
+    assert_eq!(ranks("mpirun -np 3 -H node-0:2,node-1:2 ./a"), Some(3));
+    assert_eq!(ranks("mpirun -H $HOSTS ./a"), None);
+    assert_eq!(ranks("mpirun --hostfile mine ./a"), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use unisono_job::{
     Retry, RetryCount, Secrets,
 };
 
-use super::codes::{DUPLICATE_ROLE, RDMA_NOT_TRUE, RDMA_OFF, UNRESOLVED_REFERENCE};
+use super::codes::{DUPLICATE_ROLE, RDMA_NOT_TRUE, RDMA_OFF};
 use super::fields::MAX_ROLES;
 use super::role::{Parts, Role, number, warn_about_name};
 use crate::kept::Kept;
@@ -18,7 +18,7 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     let mut kept = Kept::default();
     let name = root.at(&["jobName"]).and_then(Node::text);
     let roles = roles(root, notebook);
-    let (env, code) = directories(root, name.unwrap_or_default(), notebook);
+    let (env, code) = directories(root, name.unwrap_or_default());
     let env = env.into_iter().chain(job_envs(root, options, notebook)).collect();
     keep(root, &mut kept, notebook);
     notebook.origin("name", root.at(&["jobName"]));
@@ -84,8 +84,13 @@ fn role(node: &Node, image: Option<&str>, notebook: &mut Notebook<'_>) -> Option
         let note = Note::new(&codes::INVALID, message).hint("raise `memoryMB` or lower `shmMB`");
         notebook.tell(note, place);
     }
-    for (key, part) in [("replicas", "taskNumber"), ("slots", "gpuNumber"), ("command", "command")]
-    {
+    for (key, part) in [
+        ("replicas", "taskNumber"),
+        ("slots", "gpuNumber"),
+        ("cpu", "cpuNumber"),
+        ("memory", "memoryMB"),
+        ("command", "command"),
+    ] {
         notebook.origin(format!("{name}.{key}"), node.at(&[part]));
     }
     Some(Role {
@@ -146,11 +151,7 @@ fn ports(list: Option<&Node>, notebook: &mut Notebook<'_>) -> Vec<PortRequest> {
 }
 
 /// The directories a file names: variables of every task, and the folder that every task starts in.
-fn directories(
-    root: &Node,
-    name: &str,
-    notebook: &mut Notebook<'_>,
-) -> (Vec<EnvVar>, Option<CodeFolder>) {
+fn directories(root: &Node, name: &str) -> (Vec<EnvVar>, Option<CodeFolder>) {
     let mut env = Vec::new();
     let mut code = None;
     for (key, variable) in
@@ -159,12 +160,6 @@ fn directories(
         let Some(node) = root.at(&[key]) else { continue };
         let Some(text) = node.text().filter(|text| !text.trim().is_empty()) else { continue };
         let path = directory(text, name);
-        if path.contains("$PAI_USER_NAME") || path.contains("$PAI_USERNAME") {
-            let message =
-                "who submits the job is not known here: the user's name stays a reference";
-            let note = Note::new(&UNRESOLVED_REFERENCE, message).hint("write the name itself");
-            notebook.tell(note, node);
-        }
         if key == "codeDir" {
             code = Some(CodeFolder { path: path.clone() });
         }
@@ -174,7 +169,7 @@ fn directories(
 }
 
 /// A directory as the server substituted it. There is no HDFS behind Unisono, so its address is empty and what remains
-/// is a path.
+/// is a path. Who submits the job is known only when it is planned.
 fn directory(text: &str, name: &str) -> String {
     text.replacen("$PAI_DEFAULT_FS_URI", "", 1).replace("$PAI_JOB_NAME", name)
 }

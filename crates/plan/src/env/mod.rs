@@ -61,7 +61,7 @@ pub(crate) fn shared(job: &Job, facts: &Facts, group: &Group, launches: bool) ->
     if may_start_ranks(job, launches) {
         variables.extend(mpi::variables(job, facts, &paths));
         if facts.engine == EngineKind::Local {
-            variables.extend(local::variables());
+            variables.extend(local::variables(facts));
         }
     }
     variables.retain(|variable| !is_the_users(group, &variable.name));
@@ -81,6 +81,23 @@ pub fn of_host(plan: &Plan, host: &Host) -> Vec<Variable> {
         System::OpenPai => openpai::of_host(plan, host),
         System::AzureMl => azure::of_host(plan, host),
         System::Kubeflow | System::KubeBatch | System::Unisono => Vec::new(),
+    }
+}
+
+/// What is known when a host starts, and not before.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'engine> {
+    /// How many attempts went before.
+    pub attempt: u32,
+    /// The folder its command starts in, when the engine knows it.
+    pub folder: Option<&'engine str>,
+}
+
+/// What a host gets when it starts.
+pub fn at_start(plan: &Plan, start: &Start<'_>) -> Vec<Variable> {
+    match plan.job.dialect.system() {
+        System::OpenPai => openpai::at_start(start),
+        System::AzureMl | System::Kubeflow | System::KubeBatch | System::Unisono => Vec::new(),
     }
 }
 

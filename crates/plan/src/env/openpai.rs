@@ -2,7 +2,9 @@
 
 use unisono_job::{Group, Job};
 
+use super::Start;
 use crate::bind::Addresses;
+use crate::folders::VARIABLES;
 use crate::ports;
 use crate::{Facts, Host, Plan, Variable};
 
@@ -11,6 +13,7 @@ const MIB: u64 = 1024 * 1024;
 /// What every task of a role gets, whatever its index.
 pub(super) fn shared(job: &Job, facts: &Facts, role: &Group) -> Vec<Variable> {
     let mut variables = about_the_job(job, facts);
+    variables.extend(folders(job, facts, role));
     for group in &job.groups {
         variables.extend(about_a_role(group));
     }
@@ -32,6 +35,7 @@ fn about_the_job(job: &Job, facts: &Facts) -> Vec<Variable> {
         ("PAI_DEFAULT_FS_URI", ""),
         ("PAI_FRAMEWORK_NAME", &framework),
         ("FRAMEWORK_NAME", &framework),
+        ("FC_FRAMEWORK_NAME", &framework),
         ("PAI_VIRTUAL_CLUSTER", cluster),
         ("PAI_JOB_VC_NAME", cluster),
         ("PAI_TASK_ROLE_COUNT", &count),
@@ -44,6 +48,17 @@ fn about_the_job(job: &Job, facts: &Facts) -> Vec<Variable> {
     ]
     .map(|(name, value)| Variable::new(name, value))
     .into()
+}
+
+/// Folders that the file does not name. The server made one for results; no job of ours has an HDFS, so it is a path.
+fn folders(job: &Job, facts: &Facts, role: &Group) -> Vec<Variable> {
+    let missing = VARIABLES.into_iter().filter(|name| !role.env.iter().any(|it| it.name == *name));
+    missing
+        .map(|name| match name {
+            "PAI_OUTPUT_DIR" => Variable::new(name, format!("/Output/{}/{}", facts.user, job.name)),
+            _ => Variable::new(name, ""),
+        })
+        .collect()
 }
 
 fn about_a_role(group: &Group) -> Vec<Variable> {
@@ -70,6 +85,7 @@ fn about_the_own_role(group: &Group) -> Vec<Variable> {
         Variable::new("PAI_CURRENT_TASK_ROLE_NAME", &group.name),
         Variable::new("PAI_TASK_ROLE_NAME", &group.name),
         Variable::new("TASKROLE_NAME", &group.name),
+        Variable::new("FC_TASKROLE_NAME", &group.name),
         Variable::new(
             "PAI_RESOURCE",
             format!("{},{},{},{}", needs.gpus, needs.cpus, needs.memory_mib, needs.shm_mib),
@@ -126,6 +142,7 @@ pub(super) fn of_host(plan: &Plan, host: &Host) -> Vec<Variable> {
         "PAI_TASK_INDEX",
         "PAI_TASK_ROLE_INDEX",
         "TASK_INDEX",
+        "FC_TASK_INDEX",
     ]
     .map(|name| Variable::new(name, index.as_str()))
     .into();
@@ -149,6 +166,16 @@ pub(super) fn of_host(plan: &Plan, host: &Host) -> Vec<Variable> {
         }
     }
     variables.push(Variable::new("PAI_CONTAINER_HOST_PORT_LIST", listed.concat()));
+    variables
+}
+
+/// Where this attempt stands and starts. Tasks are never tried again by themselves, so theirs is always the first.
+pub(super) fn at_start(start: &Start<'_>) -> Vec<Variable> {
+    let mut variables = vec![
+        Variable::new("FC_FRAMEWORK_ATTEMPT_ID", start.attempt.to_string()),
+        Variable::new("FC_TASK_ATTEMPT_ID", "0"),
+    ];
+    variables.extend(start.folder.map(|folder| Variable::new("PAI_WORK_DIR", folder)));
     variables
 }
 

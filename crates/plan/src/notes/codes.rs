@@ -21,6 +21,8 @@ pub static CODES: &[&Code] = &[
     &NAME_SHORTENED,
     &OVERRIDE_NOT_APPLIED,
     &RANKS_CHANGED,
+    &SSHD_LEFT_OUT,
+    &COMMAND_LEFT_OUT,
 ];
 
 /// More ranks than slots.
@@ -174,4 +176,23 @@ pub static RANKS_CHANGED: Code = Code {
     severity: Severity::Note,
     summary: "the launch line's count of ranks was changed",
     explanation: "--np was given, or --hosts and --slots left fewer slots than the launch line's count.",
+};
+
+/// An ssh server that is not needed.
+pub static SSHD_LEFT_OUT: Code = Code {
+    name: "sshd-left-out",
+    severity: Severity::Note,
+    summary: "an ssh server is not started on this machine",
+    explanation: "Images for the MPI operator run sshd so that the launcher can reach its workers. Here every host answers \
+                  by itself, and ssh inside the job reaches it; a real sshd would want the machine's own port. The command \
+                  is kept for Kubernetes.",
+};
+
+/// The command of a host that only takes ranks.
+pub static COMMAND_LEFT_OUT: Code = Code {
+    name: "command-left-out",
+    severity: Severity::Note,
+    summary: "the command of a worker is not run on this machine",
+    explanation: "Workers of the MPI operator run a command of their own, mostly one that only keeps them alive. Here a host \
+                  stays alive by itself until the launch line has ended, and takes ranks. The command is kept for Kubernetes.",
 };

@@ -7,7 +7,7 @@ use unisono_job::{Command, Flavour, Group, Job, Note, Place, Runs, System};
 use crate::env::even_slots;
 use crate::overrides::after_leading_sleep;
 use crate::ranks::{LaunchCommand, names_our_hostfile};
-use crate::{EngineKind, Facts, Names};
+use crate::{EngineKind, Facts, Names, only_sshd};
 
 /// Every note about a job with these ranks.
 pub(crate) fn of(
@@ -26,7 +26,7 @@ pub(crate) fn of(
     for group in &job.groups {
         notes.extend(about_a_group(job, group));
         match facts.engine {
-            EngineKind::Local => notes.extend(about_a_group_here(job, group)),
+            EngineKind::Local => notes.extend(about_a_group_here(job, facts, group)),
             EngineKind::Kubernetes => notes.extend(about_a_kept_entry(job, group)),
         }
     }
@@ -160,8 +160,9 @@ fn about_a_group(job: &Job, group: &Group) -> Vec<Note> {
     notes
 }
 
-fn about_a_group_here(job: &Job, group: &Group) -> Vec<Note> {
+fn about_a_group_here(job: &Job, facts: &Facts, group: &Group) -> Vec<Note> {
     let mut notes = Vec::new();
+    notes.extend(about_a_command_left_out(job, facts, group));
     let runs_something = !matches!(group.runs, Runs::Ranks(_));
     if let (true, Some(Command::ImageEntry(_))) = (runs_something, group.runs.command()) {
         let message = format!("only the image knows what {} runs", group.name);
@@ -204,6 +205,25 @@ fn about_a_kept_entry(job: &Job, group: &Group) -> Option<Note> {
             .hint("state `command` too, or remove `args`, and no sshd is needed")
             .at(command_place(job, group)),
     )
+}
+
+fn about_a_command_left_out(job: &Job, facts: &Facts, group: &Group) -> Option<Note> {
+    let command = group.runs.command()?;
+    let (code, message) = match &group.runs {
+        Runs::Ranks(_) | Runs::Own(_) if only_sshd::is_skipped(facts, command) => {
+            let name = &group.name;
+            (&codes::SSHD_LEFT_OUT, format!("the sshd of {name} is not started: the agent serves"))
+        }
+        Runs::Ranks(Some(Command::Words(_) | Command::Line { .. })) => {
+            let name = &group.name;
+            (
+                &codes::COMMAND_LEFT_OUT,
+                format!("{name} runs no command here: its hosts stay up by themselves"),
+            )
+        }
+        Runs::Ranks(_) | Runs::Own(_) | Runs::Launch(_) | Runs::LaunchOnFirst(_) => return None,
+    };
+    Some(Note::new(code, message).at(command_place(job, group)))
 }
 
 fn command_place(job: &Job, group: &Group) -> Option<Place> {
