@@ -31,7 +31,7 @@ mod log;
 mod outlet;
 mod polling;
 mod probe;
-mod processes;
+pub mod processes;
 pub mod proof;
 mod rank_start;
 pub mod ranks;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 const PROCESS_IDS: i32 = 4 << 20;
 
 /// All processes below this one, parents before children. It is a snapshot: callers that kill ask again until none is left.
-pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+pub fn descendants(root: Pid) -> Vec<Pid> {
     if !shows_our_namespace("/proc/self") {
         return if root == rustix::process::getpid() { children_by_asking() } else { Vec::new() };
     }
@@ -59,7 +59,7 @@ pub(crate) fn is_exiting(pid: Pid) -> bool {
 }
 
 /// Signals a process. One that has just ended needs no signal any more, and one we may not signal is not ours to end.
-pub(crate) fn signal(pid: Pid, signal: Signal) {
+pub fn signal(pid: Pid, signal: Signal) {
     let _ = rustix::process::kill_process(pid, signal);
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc::SyncSender;
 use std::thread;
@@ -23,8 +23,10 @@ use unisono_plan::{
 };
 
 use crate::door::Door;
-use crate::furnish::{self, Machine, Shared};
-use crate::host;
+use crate::furnish::{self, Machine, Shared, Start};
+use crate::host::limits::killed;
+use crate::host::{self, Bounds, Hub};
+use crate::means::Network;
 use crate::output::{Written, pump};
 use crate::post_mortem::examine;
 use crate::run_directory::RunDirectory;
@@ -61,6 +63,7 @@ pub struct LocalEngine {
     machine: Machine,
     run: RunDirectory,
     shared: Shared,
+    hub: Option<Hub>,
     hosts: BTreeMap<Incarnation, Hosted>,
     happenings: SyncSender<Happening>,
     clock: fn() -> Time,
@@ -82,8 +85,9 @@ struct Hosted {
     asked_to_stop: bool,
     ended: Option<Ended>,
     tails: Tails,
-    /// Keeps the host's description readable for as long as its keeper may read it.
-    _spec: OwnedFd,
+    bounds: Option<Bounds>,
+    /// Keeps what its keeper reads and writes there for as long as the keeper may do so.
+    _files: [OwnedFd; 2],
 }
 
 /// Why the engine could not do what was wanted.
@@ -98,6 +102,9 @@ pub enum EngineError {
     /// Keys could not be made.
     #[error("make the job's keys")]
     Keys(#[from] KeyError),
+    /// The job's private network could not be made.
+    #[error("make the job's private network")]
+    Network(#[source] io::Error),
     /// A file of the run could not be written.
     #[error("write {0}")]
     Write(PathBuf, #[source] io::Error),
@@ -123,10 +130,17 @@ impl LocalEngine {
             plan.hosts.iter().map(|host| host.name.as_str()),
         )?;
         let (shared, hosts) = (Shared::new(plan, keys, addresses), BTreeMap::new());
+        let hub = match machine.network {
+            Network::Shared => None,
+            Network::Private => Some(
+                Hub::start(&machine.program, machine.isolation).map_err(EngineError::Network)?,
+            ),
+        };
         Ok(Self {
             machine,
             run,
             shared,
+            hub,
             hosts,
             happenings,
             clock,
@@ -174,7 +188,8 @@ impl LocalEngine {
             match wanted {
                 Wanted::Absent => current.into_iter().for_each(|it| self.kill(it)),
                 Wanted::Held if self.is_vacant(current, want.epoch) => {
-                    self.start(plan, Incarnation { member: *member, epoch: want.epoch })?;
+                    let incarnation = Incarnation { member: *member, epoch: want.epoch };
+                    self.start(plan, incarnation, want.attempt)?;
                 }
                 Wanted::Held => {}
                 // Lets go of what is there, and starts nothing: a late look must not launch twice.
@@ -193,18 +208,31 @@ impl LocalEngine {
 
     /// Remembers that a host ended. Its output was read to its end before.
     pub fn note_end(&mut self, incarnation: Incarnation, code: i32, at: Time) {
+        let starved = if code == 0 { Vec::new() } else { self.starved() };
         if let Some(hosted) = self.hosts.get_mut(&incarnation) {
             let could_not_start = code == host::COULD_NOT_START && hosted.released.is_none();
+            let cause = match could_not_start {
+                true => Cause::CannotStart,
+                false if starved.contains(&incarnation) => Cause::OutOfMemory,
+                false => Cause::Exited,
+            };
             let told = examine(code, &hosted.tails, &self.run);
             hosted.ended = Some(Ended {
                 started: hosted.released,
                 at,
                 code: told.code,
-                cause: if could_not_start { Cause::CannotStart } else { Cause::Exited },
+                cause,
                 rank: told.rank,
                 last_lines: told.last_lines,
             });
         }
+    }
+
+    /// Hosts of which the kernel killed processes because they used more memory than they may.
+    fn starved(&self) -> Vec<Incarnation> {
+        let is_starved = |hosted: &Hosted| hosted.bounds.as_ref().is_some_and(|it| killed(it) > 0);
+        let hosts = self.hosts.iter().filter(|(_, hosted)| is_starved(hosted));
+        hosts.map(|(incarnation, _)| *incarnation).collect()
     }
 
     /// Takes note of what a host wrote, and says what to make of it.
@@ -257,25 +285,43 @@ impl LocalEngine {
         self.hosts.range(of_member).next_back().map(|(incarnation, _)| *incarnation)
     }
 
-    fn start(&mut self, plan: &Plan, incarnation: Incarnation) -> Result<(), EngineError> {
+    fn start(
+        &mut self,
+        plan: &Plan,
+        incarnation: Incarnation,
+        attempt: u32,
+    ) -> Result<(), EngineError> {
         let Some(host) = plan.host(incarnation.member) else {
             return Ok(());
         };
         let failed = |error| EngineError::Start(host.name.clone(), error);
-        let hosted = self.spawn(plan, host, incarnation).map_err(failed)?;
+        let hosted = self.spawn(plan, host, incarnation, attempt).map_err(failed)?;
         self.hosts.insert(incarnation, hosted);
         Ok(())
     }
 
-    fn spawn(&self, plan: &Plan, host: &Host, incarnation: Incarnation) -> io::Result<Hosted> {
+    fn spawn(
+        &self,
+        plan: &Plan,
+        host: &Host,
+        incarnation: Incarnation,
+        attempt: u32,
+    ) -> io::Result<Hosted> {
         let address = SocketAddr::new(self.address_of(host), DEFAULT_PORT);
         let folder = self.host_folder(host);
         std::fs::create_dir_all(&folder)?;
-        let furnished =
-            furnish::host(plan, host, incarnation, &self.machine, &self.shared, address, &folder);
+        let kills = in_memory(b"")?;
+        let start = Start {
+            incarnation,
+            attempt,
+            address,
+            folder: &folder,
+            hub: self.hub.as_ref().map(Hub::id),
+            kills: &path_of(&kills),
+        };
+        let furnished = furnish::host(plan, host, &self.machine, &self.shared, start);
         let spec = in_memory(&serde_json::to_vec(&furnished.spec)?)?;
-        let path = format!("/proc/{}/fd/{}", std::process::id(), spec.as_raw_fd());
-        let mut keeper = host::command(&self.machine.program, path.as_ref())
+        let mut keeper = host::command(&self.machine.program, &path_of(&spec))
             // Ctrl-C in the terminal is for us; what becomes of the hosts is decided, not shared out.
             .process_group(0)
             .stdin(if host.runs.launches() { self.machine.stdin() } else { Stdio::null() })
@@ -314,7 +360,8 @@ impl LocalEngine {
             asked_to_stop: false,
             ended: None,
             tails: Tails::default(),
-            _spec: spec,
+            bounds: furnished.spec.bounds,
+            _files: [spec, kills],
         })
     }
 
@@ -340,7 +387,7 @@ impl LocalEngine {
         if plan.may_launch(host.member) {
             let table = self.table(plan, attempt, incarnation.epoch)?;
             let next = path.with_extension("next");
-            std::fs::write(&next, table.to_string())
+            write_anew(&next, &table.to_string())
                 .and_then(|()| std::fs::rename(&next, &path))
                 .map_err(|error| EngineError::Write(path, error))?;
         }
@@ -447,10 +494,10 @@ impl Hosted {
         }
     }
 
-    /// Ends the host with everything in it: process 1 goes with its keeper.
+    /// Ends the host with everything in it: its keeper sees to that.
     fn kill(&self) {
         // It may have ended this moment, which is just as well.
-        let _sent = rustix::process::kill_process(self.keeper, Signal::KILL);
+        let _sent = rustix::process::kill_process(self.keeper, Signal::TERM);
     }
 
     /// Asks process 1, the keeper's only child, to end; where it cannot be found, the host is not up yet and is killed.
@@ -468,6 +515,21 @@ impl Hosted {
             None => self.kill(),
         }
     }
+}
+
+/// Writes a file that was not there: a command of the host's may have laid a link, which is not followed.
+fn write_anew(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    std::fs::File::create_new(path)?.write_all(text.as_bytes())
+}
+
+/// Where other processes of ours find a file that we hold.
+fn path_of(file: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
 }
 
 /// A file that exists only in memory and only while somebody holds it.

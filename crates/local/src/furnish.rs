@@ -1,21 +1,21 @@
 //! From a plan's host to the description of a real one: environment, files, keys, programs and the command. Pure.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use unisono_agent::keys::JobKeys;
 use unisono_plan::bind::{Addresses, BoundFile, CalledBy, bind};
 use unisono_plan::hostfile::aliases;
-use unisono_plan::{Argv, Host, HostRuns, Incarnation, Plan, env};
+use unisono_plan::{Argv, Host, HostRuns, Incarnation, Limits, Plan, env};
 
-use crate::host::{HostFile, HostSpec, Isolation};
+use crate::gpus::GpuShares;
+use crate::host::{Bounds, Cable, HostFile, HostSpec, Isolation};
+use crate::means::{ControlGroups, Network};
+use crate::seats::PRIVATE_PREFIX;
 use crate::shim;
 use crate::tagged::TagForm;
-
-/// Where Unisono's own files are inside a host; [`unisono_plan::Facts`] says the same.
-const HOME: &str = "/opt/unisono";
 
 /// Size of `/dev/shm` when the file does not state it; OpenPAI's and Docker's default.
 const SHM_MIB: u64 = 64;
@@ -27,6 +27,12 @@ pub struct Machine {
     pub program: PathBuf,
     /// How far hosts are kept apart.
     pub isolation: Isolation,
+    /// The network they are on.
+    pub network: Network,
+    /// Where limits can be kept; absent when they are not wanted.
+    pub limits: Option<ControlGroups>,
+    /// GPUs by host.
+    pub gpus: GpuShares,
     /// The environment that commands begin with: the user's own.
     pub environment: Vec<(String, String)>,
     /// Folders that stay visible under `/tmp`.
@@ -57,6 +63,42 @@ pub(crate) struct Furnished {
     pub(crate) tags: Option<TagForm>,
 }
 
+/// One start of one host.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'run> {
+    pub(crate) incarnation: Incarnation,
+    /// How many attempts went before.
+    pub(crate) attempt: u32,
+    pub(crate) address: SocketAddr,
+    /// The host's folder in the run's.
+    pub(crate) folder: &'run Path,
+    /// The process that holds the job's private network, if it has one.
+    pub(crate) hub: Option<u32>,
+    /// Where the number of processes that were killed for want of memory is kept.
+    pub(crate) kills: &'run Path,
+}
+
+/// Where Unisono's own files are, as the host sees them.
+struct Places {
+    bin: PathBuf,
+    agent: PathBuf,
+    job: PathBuf,
+    temporary: Option<PathBuf>,
+}
+
+impl Places {
+    fn of(plan: &Plan, machine: &Machine, folder: &Path) -> Self {
+        let home = PathBuf::from(&plan.facts.home);
+        let bin = home.join("bin");
+        if machine.isolation == Isolation::Processes {
+            // All hosts see the same files: what is a host's own is in its folder.
+            let (agent, temporary) = (folder.join("agent"), Some(folder.join("tmp")));
+            return Self { bin, agent, job: folder.to_owned(), temporary };
+        }
+        Self { bin, agent: home.join("agent"), job: home.join("job"), temporary: None }
+    }
+}
+
 /// What all hosts of one job get, made once: each of these grows with the number of hosts.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -79,38 +121,63 @@ impl Shared {
 pub(crate) fn host(
     plan: &Plan,
     host: &Host,
-    incarnation: Incarnation,
     machine: &Machine,
     shared: &Shared,
-    address: SocketAddr,
-    folder: &Path,
+    start: Start<'_>,
 ) -> Furnished {
-    let command = command(plan, host, incarnation, address);
+    let places = Places::of(plan, machine, start.folder);
+    let command = command(plan, host, &places, start);
     let launches = plan.may_launch(host.member);
-    let bin = |name: &str| PathBuf::from(format!("{HOME}/bin/{name}"));
+    let bin = |name: &str| places.bin.join(name);
+    let working_dir = working_dir(plan, host, machine);
     let names = ["ssh", "rsh", "unisono-rsh", "unisono-rank"].into_iter().chain(shim::NAMES);
     let spec = HostSpec {
         name: host.name.clone(),
         isolation: machine.isolation,
         stage: machine.stage.clone(),
         etc_hosts: shared.etc_hosts.clone(),
-        files: files(plan, host, shared),
+        files: files(plan, host, &places, shared),
         programs: vec![(machine.program.clone(), bin("unisono-agent"))],
-        folders: vec![(folder.to_owned(), PathBuf::from(format!("{HOME}/job")))],
+        folders: vec![(start.folder.to_owned(), places.job.clone())],
         links: names.map(|name| (bin(name), PathBuf::from("unisono-agent"))).collect(),
         visible_in_tmp: machine.in_use.clone(),
         shm_mib: plan.group_of(host).shm_mib.unwrap_or(SHM_MIB),
-        working_dir: plan
-            .program_of(host)
-            .working_dir
-            .as_ref()
-            .map_or_else(|| machine.working_dir.clone(), PathBuf::from),
-        environment: environment(plan, host, machine, &shared.addresses, launches),
+        environment: environment(plan, host, machine, &places, &shared.addresses, start),
+        working_dir,
         argv: command.argv,
+        cable: cable(start),
+        bounds: bounds(plan, host, machine, start),
+        own_folders: places
+            .temporary
+            .iter()
+            .flat_map(|temporary| [temporary.clone(), places.agent.clone()])
+            .collect(),
     };
     let mpi = machine.mpi.as_ref().filter(|_| machine.tag_ranks && launches);
     let tags = mpi.and_then(|mpi| mpi.tag_form);
     Furnished { spec, has_command: command.has_command, tags }
+}
+
+fn working_dir(plan: &Plan, host: &Host, machine: &Machine) -> PathBuf {
+    let stated = plan.program_of(host).working_dir.as_ref();
+    stated.map_or_else(|| machine.working_dir.clone(), PathBuf::from)
+}
+
+/// The host's place on the job's private network, when it has one.
+fn cable(start: Start<'_>) -> Option<Cable> {
+    let IpAddr::V4(address) = start.address.ip() else {
+        return None;
+    };
+    Some(Cable { hub: start.hub?, address, prefix: PRIVATE_PREFIX })
+}
+
+/// The control groups that keep the host within what the file states.
+fn bounds(plan: &Plan, host: &Host, machine: &Machine, start: Start<'_>) -> Option<Bounds> {
+    let wanted = Limits::of(&plan.job, plan.group_of(host));
+    let run = start.folder.ancestors().nth(2)?.file_name()?.to_string_lossy();
+    let name = format!("{run}-{}-{}", host.name, start.incarnation.epoch);
+    let groups = machine.limits.as_ref()?.of_host(&name, wanted)?;
+    (!groups.is_empty()).then(|| Bounds { groups, kills: start.kills.to_owned() })
 }
 
 struct HostCommand {
@@ -119,9 +186,10 @@ struct HostCommand {
 }
 
 /// The agent as process 1; behind it, where the host has a command, the barrier, and behind that the command.
-fn command(plan: &Plan, host: &Host, incarnation: Incarnation, address: SocketAddr) -> HostCommand {
-    let agent = format!("{HOME}/bin/unisono-agent");
-    let mut argv = vec![agent.clone(), "serve".into(), "--listen".into(), address.to_string()];
+fn command(plan: &Plan, host: &Host, places: &Places, start: Start<'_>) -> HostCommand {
+    let agent = places.bin.join("unisono-agent").display().to_string();
+    let mut argv =
+        vec![agent.clone(), "serve".into(), "--listen".into(), start.address.to_string()];
     let words = match &plan.program_of(host).argv {
         Argv::Words(words) if host.runs != HostRuns::Ranks => words.clone(),
         Argv::Words(_) | Argv::ImageEntry(_) | Argv::Nothing => {
@@ -130,7 +198,8 @@ fn command(plan: &Plan, host: &Host, incarnation: Incarnation, address: SocketAd
     };
     argv.push("--".into());
     if plan.may_launch(host.member) {
-        argv.extend([agent, "ready".into(), "--epoch".into(), incarnation.epoch.to_string()]);
+        let epoch = start.incarnation.epoch.to_string();
+        argv.extend([agent, "ready".into(), "--epoch".into(), epoch]);
         // The command is let go when every host is up. One that has ended by then, as quick tasks do, is nobody to wait for.
         argv.extend(["--once", "--by", "name", "--name", &host.name, "--"].map(str::to_owned));
     }
@@ -153,7 +222,7 @@ fn etc_hosts(plan: &Plan, addresses: &Addresses) -> String {
     text
 }
 
-fn files(plan: &Plan, host: &Host, shared: &Shared) -> Vec<HostFile> {
+fn files(plan: &Plan, host: &Host, places: &Places, shared: &Shared) -> Vec<HostFile> {
     let keys = &shared.keys;
     let planned = plan.program_of(host).files.iter();
     let mut files: Vec<HostFile> = planned
@@ -166,11 +235,8 @@ fn files(plan: &Plan, host: &Host, shared: &Shared) -> Vec<HostFile> {
             })
         })
         .collect();
-    let secret = |name: &str, text: String| HostFile {
-        path: format!("{HOME}/agent/{name}").into(),
-        mode: 0o400,
-        text,
-    };
+    let secret =
+        |name: &str, text: String| HostFile { path: places.agent.join(name), mode: 0o400, text };
     if let Some(key) = keys.hosts.get(&host.name) {
         files.push(secret("host.key", key.to_text().as_str().to_owned()));
     }
@@ -188,14 +254,19 @@ fn environment(
     plan: &Plan,
     host: &Host,
     machine: &Machine,
+    places: &Places,
     addresses: &Addresses,
-    launches: bool,
+    start: Start<'_>,
 ) -> Vec<(String, String)> {
     let program = plan.program_of(host);
+    let launches = plan.may_launch(host.member);
+    let folder = working_dir(plan, host, machine).display().to_string();
+    let at_start =
+        env::at_start(plan, &env::Start { attempt: start.attempt, folder: Some(&folder) });
     let mut variables: BTreeMap<String, String> = machine.environment.iter().cloned().collect();
     let (of_host, with_addresses) =
         (env::of_host(plan, host), env::with_addresses(plan, host, addresses));
-    let planned = [&program.user_env, &program.added_env, &of_host, &with_addresses];
+    let planned = [&program.user_env, &program.added_env, &of_host, &with_addresses, &at_start];
     variables.extend(planned.into_iter().flatten().map(|it| (it.name.clone(), it.value.clone())));
     let path =
         variables.remove("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -205,24 +276,38 @@ fn environment(
         .and_then(|mpi| mpi.added_bin())
         .map(|bin| format!("{bin}:"))
         .unwrap_or_default();
+    let agent = |name: &str| places.agent.join(name).display().to_string();
+    let job = |name: &str| places.job.join(name).display().to_string();
     let own = [
-        ("PATH", format!("{HOME}/bin:{mpi_bin}{path}")),
+        ("PATH", format!("{}:{mpi_bin}{path}", places.bin.display())),
         ("HOSTNAME", host.name.clone()),
-        ("UNISONO_AGENT_HOST_KEY", format!("{HOME}/agent/host.key")),
-        ("UNISONO_AGENT_LAUNCHERS", format!("{HOME}/agent/launchers")),
-        ("UNISONO_AGENT_PROOF", format!("{HOME}/job/proof")),
+        ("UNISONO_AGENT_HOST_KEY", agent("host.key")),
+        ("UNISONO_AGENT_LAUNCHERS", agent("launchers")),
+        ("UNISONO_AGENT_PROOF", job("proof")),
     ];
     variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
     if launches {
         let own = [
-            ("UNISONO_AGENT_LAUNCHER_KEY", format!("{HOME}/agent/launcher.key")),
-            ("UNISONO_AGENT_TABLE", format!("{HOME}/job/table")),
+            ("UNISONO_AGENT_LAUNCHER_KEY", agent("launcher.key")),
+            ("UNISONO_AGENT_TABLE", job("table")),
             // Open MPI 4 tags no line with its host; through this the proof knows even ranks that end at once.
-            ("OMPI_MCA_orte_fork_agent", format!("{HOME}/bin/unisono-rank")),
+            ("OMPI_MCA_orte_fork_agent", places.bin.join("unisono-rank").display().to_string()),
         ];
         variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        if let Some(mpi) = machine.mpi.as_ref().filter(|_| machine.tag_ranks) {
-            variables.extend([(shim::VARIABLE.to_owned(), mpi.tag_request())]);
+        if let Some(mpi) = &machine.mpi {
+            variables.insert(shim::VARIABLE.to_owned(), mpi.tag_request(machine.tag_ranks));
+            if mpi.wants_two_dashes() {
+                variables.insert(shim::TWO_DASHES.to_owned(), "1".to_owned());
+            }
+        }
+    }
+    if let Some(temporary) = &places.temporary {
+        variables.insert("TMPDIR".to_owned(), temporary.display().to_string());
+    }
+    if let Some(gpus) = machine.gpus.get(&host.member) {
+        let list = gpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        for name in ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"] {
+            variables.insert(name.to_owned(), list.clone());
         }
     }
     variables.into_iter().collect()

@@ -1,15 +1,20 @@
 //! Engine: isolated hosts on this machine.
 //!
 //! A host is a process in its own UTS, mount, IPC and PID namespaces, with a host name, `/tmp`, `/dev/shm`, `/etc/hosts`
-//! and the files its dialect promises; it shares the machine's network under a loopback address of its own.
+//! and the files its dialect promises. It shares the machine's network under a loopback address of its own, or has an
+//! address on a private network of the job. Machines that have less get less, and notes say what.
 
 mod complaints;
+mod control_groups;
 mod door;
 mod drive;
 mod engine;
 mod furnish;
+pub mod gpus;
 pub mod host;
+pub mod means;
 pub mod mpi;
+pub mod notes;
 mod output;
 mod post_mortem;
 mod retention;
@@ -27,4 +32,4 @@ pub use furnish::Machine;
 pub use output::Written;
 pub use retention::{Limits, sweep};
 pub use run_directory::{RunDirectory, RunLock, RunRecord};
-pub use seats::give_addresses;
+pub use seats::{give_addresses, private_addresses};

@@ -1,11 +1,20 @@
-//! The MPI on this machine: where it is, which flavour and version it is.
+//! The MPI on this machine: where it is, which flavour and version it is, and whether it is the one a job is for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use unisono_job::Flavour;
+use unisono_job::{Flavour, MpiChoice, MpiFrom, Note};
 
+use crate::notes::OTHER_MPI;
 use crate::tagged::{TagForm, tag_form, tag_options};
+
+/// Where MPIs are installed that do not put themselves on the `PATH`.
+const USUAL_PLACES: [&str; 4] = [
+    "/opt/intel/oneapi/mpi/latest/bin",
+    "/usr/lib64/openmpi/bin",
+    "/usr/lib64/mpich/bin",
+    "/usr/local/bin",
+];
 
 /// An MPI that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,15 +31,35 @@ pub struct Mpi {
     pub(crate) tag_form: Option<TagForm>,
 }
 
-/// Finds `mpirun` in a folder the user named, or on a `PATH`.
-pub fn find(named: Option<&Path>, path: &str) -> Option<Mpi> {
-    let folders: Vec<PathBuf> = match named {
-        Some(folder) => vec![folder.join("bin"), folder.to_owned()],
-        None => std::env::split_paths(path).collect(),
+/// Finds `mpirun` in a folder the user named; else the first on the `PATH`, or, when a flavour is wanted, the first of that
+/// flavour on the `PATH` or where such things are usually installed.
+pub fn find(named: Option<&Path>, path: &str, wanted: Option<Flavour>) -> Option<Mpi> {
+    if let Some(folder) = named {
+        let launcher = launchers([folder.join("bin"), folder.to_owned()]).next()?;
+        return look_at(launcher, path, true);
+    }
+    let first = launchers(std::env::split_paths(path)).next();
+    let first = first.and_then(|launcher| look_at(launcher, path, false));
+    let fits = |mpi: &Mpi| wanted.is_none() || mpi.flavour == wanted;
+    if first.as_ref().is_some_and(fits) || wanted.is_none() {
+        return first;
+    }
+    let places = std::env::split_paths(path).chain(USUAL_PLACES.map(PathBuf::from));
+    let others = launchers(places).filter_map(|launcher| look_at(launcher, path, true));
+    others.into_iter().find(fits).or(first)
+}
+
+/// The launcher of every folder that has one.
+fn launchers(folders: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = PathBuf> {
+    let launcher = |folder: PathBuf| {
+        let named = ["mpirun", "mpiexec"].map(|name| folder.join(name));
+        named.into_iter().find(|candidate| candidate.is_file())
     };
-    let candidates =
-        folders.iter().flat_map(|folder| ["mpirun", "mpiexec"].map(|name| folder.join(name)));
-    let mpirun = candidates.into_iter().find(|candidate| candidate.is_file())?;
+    folders.into_iter().filter_map(launcher)
+}
+
+/// Asks a launcher who it is. `named`: its folder must be put on the `PATH`.
+fn look_at(mpirun: PathBuf, path: &str, named: bool) -> Option<Mpi> {
     // Intel MPI's mpirun is a script that looks for its other programs on the PATH.
     let folders =
         mpirun.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(path));
@@ -41,7 +70,7 @@ pub fn find(named: Option<&Path>, path: &str) -> Option<Mpi> {
         mpirun,
         flavour: flavour(&text),
         version: version(&text),
-        named: named.is_some(),
+        named,
         tags: tag_options(&text),
         tag_form: tag_form(&text),
     })
@@ -59,12 +88,46 @@ impl Mpi {
         Some(folder.display().to_string())
     }
 
-    /// What the stand-in for the launcher is told: which launcher to tag, and how.
-    pub(crate) fn tag_request(&self) -> String {
+    /// Whether its launcher takes long options with two dashes only: Open MPI from version 5 on.
+    pub(crate) fn wants_two_dashes(&self) -> bool {
+        self.tag_form == Some(TagForm::Prrte)
+    }
+
+    /// What the stand-in for the launcher is told: which launcher is known, and how it tags lines, if that is wanted.
+    pub(crate) fn tag_request(&self, wanted: bool) -> String {
         std::iter::once(self.mpirun.display().to_string())
-            .chain(self.tags.iter().map(|tag| (*tag).to_owned()))
+            .chain(self.tags.iter().filter(|_| wanted).map(|tag| (*tag).to_owned()))
             .collect::<Vec<_>>()
             .join("\n")
+    }
+}
+
+/// A warning when a job is for another MPI than the one that was found.
+///
+/// A default that the file does not state is no wish, and Intel MPI's options are MPICH's as well.
+pub fn mismatch(wanted: MpiChoice, found: &Mpi) -> Option<Note> {
+    let (wanted, from) = (wanted.flavour?, wanted.from);
+    let is = found.flavour?;
+    let differs = match from {
+        MpiFrom::Stated => wanted != is,
+        MpiFrom::LaunchLine => (wanted == Flavour::OpenMpi) != (is == Flavour::OpenMpi),
+        MpiFrom::Default | MpiFrom::Unknown => false,
+    };
+    differs.then(|| {
+        let why = if from == MpiFrom::Stated { "the file says" } else { "its launch line says" };
+        let message =
+            format!("the job is for {}, as {why}, but {} is here", wanted.name(), is.name());
+        Note::new(&OTHER_MPI, message)
+            .hint(format!("{}, or name its folder with --mpi DIR", how_to_install(Some(wanted))))
+    })
+}
+
+/// What to type to have an MPI.
+pub const fn how_to_install(flavour: Option<Flavour>) -> &'static str {
+    match flavour {
+        Some(Flavour::OpenMpi) | None => "install it with `apt install openmpi-bin`",
+        Some(Flavour::Mpich) => "install it with `apt install mpich`",
+        Some(Flavour::Intel) => "install it with `pip install impi-rt`",
     }
 }
 
@@ -105,5 +168,44 @@ mod tests {
         let intel = "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 2026";
         assert_eq!(flavour(intel), Some(Flavour::Intel));
         assert_eq!(flavour("slurm 1"), None);
+    }
+
+    /// A folder with a launcher that says this of itself.
+    fn installed(says: &str) -> tempfile::TempDir {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let launcher = folder.path().join("mpirun");
+        std::fs::write(&launcher, format!("#!/bin/sh\necho '{says}'\n")).expect("write it");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(launcher, executable).expect("make it executable");
+        folder
+    }
+
+    #[test]
+    fn the_wanted_flavour_is_found_behind_another_and_put_first() {
+        let (open, hydra) = (installed("mpirun (Open MPI) 4.1.4"), installed("HYDRA build"));
+        let path = format!("{}:{}:/usr/bin:/bin", open.path().display(), hydra.path().display());
+        let found = |wanted| {
+            let mpi = find(None, &path, wanted).expect("one is there");
+            (mpi.flavour, mpi.added_bin().is_some())
+        };
+        assert_eq!(found(None), (Some(Flavour::OpenMpi), false));
+        assert_eq!(found(Some(Flavour::OpenMpi)), (Some(Flavour::OpenMpi), false));
+        assert_eq!(found(Some(Flavour::Mpich)), (Some(Flavour::Mpich), true));
+        assert_eq!(found(Some(Flavour::Intel)), (Some(Flavour::OpenMpi), false));
+        let named = find(Some(hydra.path()), &path, Some(Flavour::OpenMpi)).expect("it is there");
+        assert_eq!(named.flavour, Some(Flavour::Mpich), "what the user names is taken");
+    }
+
+    #[test]
+    fn a_stated_mpi_is_a_wish_and_a_default_is_none() {
+        let folder = installed("HYDRA build");
+        let mpich = find(Some(folder.path()), "", None).expect("it is there");
+        let told = |flavour, from| mismatch(MpiChoice { flavour: Some(flavour), from }, &mpich);
+        assert!(told(Flavour::Intel, MpiFrom::Stated).is_some());
+        assert!(told(Flavour::OpenMpi, MpiFrom::LaunchLine).is_some());
+        assert_eq!(told(Flavour::Intel, MpiFrom::LaunchLine), None);
+        assert_eq!(told(Flavour::OpenMpi, MpiFrom::Default), None);
+        assert_eq!(told(Flavour::Mpich, MpiFrom::Stated), None);
     }
 }

@@ -1,4 +1,4 @@
-//! An address for every host: loopback addresses that nobody else on the machine uses.
+//! An address for every host: loopback addresses that nobody else on the machine uses, or addresses on the job's own network.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -38,6 +38,29 @@ pub fn give_addresses(plan: &Plan, port: u16, seed: u64) -> io::Result<Addresses
         }
     }
     Err(io::Error::other("no free stretch of loopback addresses was found"))
+}
+
+/// The private network of every job: nobody else can see it, so all can have the same.
+const PRIVATE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 0);
+
+/// How much of an address on it is the network's.
+pub(crate) const PRIVATE_PREFIX: u8 = 16;
+
+/// As many ports as the kernel's bridges have.
+const PORTS: usize = 1023;
+
+/// Gives every host of a plan an address on the job's private network.
+///
+/// # Errors
+///
+/// When there are more hosts than a bridge has ports.
+pub fn private_addresses(plan: &Plan) -> io::Result<Addresses> {
+    if plan.hosts.len() > PORTS {
+        let message = format!("a private network has room for {PORTS} hosts");
+        return Err(io::Error::other(message));
+    }
+    let addresses = (PRIVATE.to_bits() + 1..).map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)));
+    Ok(plan.hosts.iter().map(|host| host.member).zip(addresses).collect())
 }
 
 fn loopback(number: u32) -> IpAddr {

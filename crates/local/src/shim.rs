@@ -1,18 +1,24 @@
 //! The stand-in for `mpirun` on a host's `PATH`: it asks the real one to say which rank wrote each line.
 //!
-//! The job's own launch line stays as it is. Only the launcher that was found when the run began is asked, in the words
-//! that it is known to understand; any other is run as if we were not there.
+//! The job's own launch line stays as it is, but for options that Open MPI 4 took with one dash and Open MPI 5 takes only with
+//! two. Only the launcher that was found when the run began is asked, in the words that it is known to understand; any other
+//! is run as if we were not there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use unisono_job::LaunchLine;
+
 /// The names under which the stand-in is called.
 pub const NAMES: [&str; 2] = ["mpirun", "mpiexec"];
 
 /// Tells the stand-in which launcher to ask, and how: its path, then one option a line.
 pub const VARIABLE: &str = "UNISONO_TAGS";
+
+/// Set for launchers that take long options with two dashes only.
+pub const TWO_DASHES: &str = "UNISONO_TWO_DASHES";
 
 /// Runs the real launcher when the program was called by a launcher's name; else returns at once.
 pub fn take_over(arguments: &[OsString]) -> Option<i32> {
@@ -26,19 +32,46 @@ pub fn take_over(arguments: &[OsString]) -> Option<i32> {
         ));
         return Some(127);
     };
-    let error = Command::new(&real).args(added(&request, &real, rest)).args(rest).exec();
+    let known = is_known(&request, &real);
+    let tags = if known { added(&request, rest) } else { Vec::new() };
+    let rest = match known && std::env::var_os(TWO_DASHES).is_some() {
+        true => with_two_dashes(name, rest),
+        false => rest.to_vec(),
+    };
+    let error = Command::new(&real).args(tags).args(rest).exec();
     tell(&format!("cannot run {}: {error}", real.display()));
     Some(126)
 }
 
-/// The options to add for this launcher.
-fn added<'request>(
-    request: &'request str,
-    real: &Path,
-    arguments: &[OsString],
-) -> Vec<&'request str> {
-    let mut lines = request.lines();
-    let same_family = lines.next().is_some_and(|known| Path::new(known).parent() == real.parent());
+/// Whether this is the launcher that was found when the run began, or stands beside it.
+fn is_known(request: &str, real: &Path) -> bool {
+    let known = request.lines().next();
+    known.is_some_and(|known| Path::new(known).parent() == real.parent())
+}
+
+/// The arguments with two dashes before every long option of the launcher's own. What cannot be taken apart stays as it is.
+fn with_two_dashes(name: &str, arguments: &[OsString]) -> Vec<OsString> {
+    let words = std::iter::once(name).map(str::to_owned).map(Some);
+    let words = words.chain(arguments.iter().map(|it| it.to_str().map(str::to_owned)));
+    let words: Option<Vec<String>> = words.collect();
+    let Some((words, parts)) = words.and_then(|it| LaunchLine::parts(&it).map(|parts| (it, parts)))
+    else {
+        return arguments.to_vec();
+    };
+    let is_long = |at: usize, word: &str| {
+        let begins_option = parts.options.iter().any(|option| option.start == at);
+        begins_option && !word.starts_with("--") && word.len() > "-x".len()
+    };
+    let changed =
+        words.into_iter().enumerate().skip(1).map(|(at, word)| match is_long(at, &word) {
+            true => format!("-{word}"),
+            false => word,
+        });
+    changed.map(OsString::from).collect()
+}
+
+/// The options to add for the known launcher.
+fn added<'request>(request: &'request str, arguments: &[OsString]) -> Vec<&'request str> {
     let tags_already = [
         "--tag-output",
         "-tag-output",
@@ -50,7 +83,7 @@ fn added<'request>(
         "-V",
     ];
     let tagged = arguments.iter().any(|word| tags_already.iter().any(|tag| word == tag));
-    if same_family && !tagged { lines.collect() } else { Vec::new() }
+    if tagged { Vec::new() } else { request.lines().skip(1).collect() }
 }
 
 /// The first program of that name that is not a stand-in: our own folder comes first on the `PATH`, so it is passed over.
@@ -77,20 +110,27 @@ mod tests {
     #[test]
     fn only_the_launcher_that_is_known_is_asked() {
         let request = "/usr/bin/mpirun\n--tag-output";
+        assert!(is_known(request, Path::new("/usr/bin/mpiexec")));
+        assert!(!is_known(request, Path::new("/opt/x/bin/mpirun")));
+        assert!(!is_known("", Path::new("/usr/bin/mpirun")));
+        assert_eq!(added(request, &words("-n 2 ./a")), ["--tag-output"]);
+    }
+
+    #[test]
+    fn long_options_get_a_second_dash_and_nothing_else_does() {
+        let two = |text: &str| with_two_dashes("mpirun", &words(text));
         assert_eq!(
-            added(request, Path::new("/usr/bin/mpiexec"), &words("-n 2 ./a")),
-            ["--tag-output"]
+            two("-np 4 -bind-to none -x A -mca btl ^openib --map-by slot -H a,b ./a -bind-to -np"),
+            words(
+                "--np 4 --bind-to none -x A --mca btl ^openib --map-by slot -H a,b ./a -bind-to -np"
+            )
         );
-        assert_eq!(added(request, Path::new("/opt/x/bin/mpirun"), &words("-n 2 ./a")), [""; 0]);
-        assert_eq!(added("", Path::new("/usr/bin/mpirun"), &words("-n 2 ./a")), [""; 0]);
+        assert_eq!(two("-n 2 ./a : -np 3 ./b"), words("-n 2 ./a : -np 3 ./b"));
     }
 
     #[test]
     fn a_user_who_tags_is_left_alone() {
         let request = "/usr/bin/mpirun\n--tag-output";
-        assert_eq!(
-            added(request, Path::new("/usr/bin/mpirun"), &words("--tag-output ./a")),
-            [""; 0]
-        );
+        assert_eq!(added(request, &words("--tag-output ./a")), [""; 0]);
     }
 }

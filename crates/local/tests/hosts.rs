@@ -55,6 +55,9 @@ impl Bench {
             working_dir: "/".into(),
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             argv: ["/bin/sh", "-c", line].map(str::to_owned).into(),
+            cable: None,
+            bounds: None,
+            own_folders: Vec::new(),
         };
         Self { folder, spec }
     }

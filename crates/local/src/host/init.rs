@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::{HostSpec, SetUpError, io_step, root, step};
+use super::{HostSpec, Isolation, SetUpError, io_step, limits, root, step};
 
 /// Becomes the host that a file describes; returns only when it cannot.
 pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
@@ -15,9 +15,14 @@ pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
     let keeper = std::env::var("UNISONO_KEEPER").unwrap_or_default();
     io_step(std::fs::metadata(format!("/proc/{keeper}/stat")), "find the keeper alive")?;
     let spec = HostSpec::read(spec_path)?;
-    root::enter(&spec)?;
-    // What only the set-up needed must not reach the command.
-    step(rustix::thread::clear_ambient_capability_set(), "give up the right to mount")?;
+    if let Some(bounds) = &spec.bounds {
+        io_step(limits::enter(bounds), "keep the host within its limits")?;
+    }
+    if spec.isolation != Isolation::Processes {
+        root::enter(&spec)?;
+        // What only the set-up needed must not reach the command.
+        step(rustix::thread::clear_ambient_capability_set(), "give up the right to mount")?;
+    }
     let (program, arguments) = spec
         .argv
         .split_first()

@@ -1,66 +1,119 @@
 //! The keeper: makes a host's namespaces, starts process 1 in them, and ends as it ends.
+//!
+//! It is told to end by SIGTERM, also by the kernel when the engine ends: then it ends the host with everything in it, and
+//! takes away what the host has outside its namespaces.
 
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{CapabilitySet, UnshareFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+use signal_hook::consts::{SIGCHLD, SIGTERM};
+use signal_hook::iterator::Signals;
+use unisono_agent::processes;
 
-use super::{HostSpec, INIT, Isolation, SetUpError, io_step, step};
+use super::limits::Bounded;
+use super::{HostSpec, INIT, Isolation, SetUpError, io_step, namespaces, network, plain, step};
 
 /// Keeps the host that a file describes, to its end. What leaves is the exit code of the host's command.
 pub(super) fn keep(spec_path: &Path) -> Result<i32, SetUpError> {
-    // A killed engine takes its keepers along, and each keeper its host.
-    step(set_parent_process_death_signal(Some(Signal::KILL)), "tie the host to its engine")?;
-    let spec = HostSpec::read(spec_path)?;
-    make_namespaces(spec.isolation)?;
-    step(rustix::system::sethostname(spec.name.as_bytes()), "set the host name")?;
+    let mut signals = io_step(Signals::new([SIGTERM, SIGCHLD]), "listen for the end")?;
+    tie_to_engine()?;
+    // Its description is a file of the engine's: it can be opened only while the engine lives, and so after it was tied to.
+    let held = io_step(File::open(spec_path), "open the host's description")?;
+    let spec_path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd()));
+    let spec = HostSpec::read(&spec_path)?;
+    let bounded = spec.bounds.as_ref().map(Bounded::make).transpose();
+    let _bounded = io_step(bounded, "set the host's limits")?;
+    make_namespaces(&spec)?;
+    tie_to_engine()?;
+    if spec.isolation == Isolation::Processes {
+        plain::furnish(&spec)?;
+    } else {
+        step(rustix::system::sethostname(spec.name.as_bytes()), "set the host name")?;
+    }
     let program = io_step(std::env::current_exe(), "find the program")?;
     let me = std::process::id().to_string();
-    let mut init = io_step(
-        Command::new(program).arg(INIT).arg(spec_path).env("UNISONO_KEEPER", me).spawn(),
-        "start process 1",
-    )?;
-    let status = io_step(init.wait(), "wait for process 1")?;
-    Ok(exit_code(status))
+    let mut first = Command::new(program);
+    first.arg(INIT).arg(spec_path).env("UNISONO_KEEPER", me);
+    let first = io_step(first.spawn(), "start process 1")?;
+    let code = attend(&mut signals, Pid::from_child(&first), spec.isolation);
+    if spec.isolation == Isolation::Processes {
+        plain::clear_away(&spec);
+    }
+    code
 }
 
-fn make_namespaces(isolation: Isolation) -> Result<(), SetUpError> {
-    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    let mut flags =
-        UnshareFlags::NEWUTS | UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWPID;
-    if isolation == Isolation::UserNamespace {
-        flags |= UnshareFlags::NEWUSER;
+/// A killed engine takes its keepers along, and each keeper its host.
+fn tie_to_engine() -> Result<(), SetUpError> {
+    step(set_parent_process_death_signal(Some(Signal::TERM)), "tie the host to its engine")
+}
+
+fn make_namespaces(spec: &HostSpec) -> Result<(), SetUpError> {
+    let network = if spec.cable.is_some() { UnshareFlags::NEWNET } else { UnshareFlags::empty() };
+    match (spec.isolation, &spec.cable) {
+        (Isolation::Processes, _) => {
+            let me = rustix::process::getpid();
+            return step(rustix::process::set_child_subreaper(Some(me)), "adopt orphans");
+        }
+        // Both ends of a cable must be ours: all hosts of the job are in the hub's user namespace.
+        (Isolation::UserNamespace, Some(cable)) => {
+            namespaces::join(cable.hub, LinkNameSpaceType::User)?;
+            namespaces::leave(Isolation::Namespaces, namespaces::OF_A_HOST | network)?;
+        }
+        (isolation, _) => namespaces::leave(isolation, namespaces::OF_A_HOST | network)?,
     }
-    unshare(flags)?;
-    if isolation == Isolation::UserNamespace {
-        // The user keeps the own number inside, so that files and programs see the same person.
-        let (user, group) = (user.as_raw(), group.as_raw());
-        io_step(std::fs::write("/proc/self/setgroups", "deny"), "fix the groups of the host")?;
-        io_step(std::fs::write("/proc/self/uid_map", format!("{user} {user} 1")), "map the user")?;
-        io_step(
-            std::fs::write("/proc/self/gid_map", format!("{group} {group} 1")),
-            "map the group",
-        )?;
-        keep_right_to_mount()?;
+    if let Some(cable) = &spec.cable {
+        network::plug_in(cable)?;
+    }
+    if spec.isolation == Isolation::UserNamespace {
+        namespaces::keep_rights()?;
     }
     Ok(())
 }
 
-/// An ordinary user's program loses its rights in the namespace when it is executed; process 1 needs one of them once more.
-fn keep_right_to_mount() -> Result<(), SetUpError> {
-    let what = "keep the right to mount";
-    let mut sets = step(rustix::thread::capabilities(None), what)?;
-    sets.inheritable |= CapabilitySet::SYS_ADMIN;
-    step(rustix::thread::set_capabilities(None, sets), what)?;
-    step(rustix::thread::configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true), what)
+/// Waits for process 1, and ends everything when told to.
+fn attend(signals: &mut Signals, first: Pid, isolation: Isolation) -> Result<i32, SetUpError> {
+    let mut code = None;
+    for signal in signals.forever() {
+        if signal == SIGTERM {
+            end(first, isolation);
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((process, status))) if process == first => code = Some(told(status)),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break,
+                Err(_) => return Ok(code.unwrap_or(super::COULD_NOT_START)),
+            }
+        }
+        match (code, isolation) {
+            // The kernel waits for the whole of a namespace before it lets go of its process 1.
+            (Some(code), Isolation::Namespaces | Isolation::UserNamespace) => return Ok(code),
+            // Here it does not, and what process 1 left is ours: end it too, until no child is left to wait for.
+            (Some(_), Isolation::Processes) => end(first, isolation),
+            (None, _) => {}
+        }
+    }
+    Ok(code.unwrap_or(super::COULD_NOT_START))
 }
 
-#[expect(unsafe_code, reason = "the one call that leaves the machine's namespaces")]
-fn unshare(flags: UnshareFlags) -> Result<(), SetUpError> {
-    // SAFETY: only unsharing file descriptors can break Rust's promises, and that is not asked for.
-    step(unsafe { rustix::thread::unshare_unsafe(flags) }, "make the host's namespaces")
+fn end(first: Pid, isolation: Isolation) {
+    match isolation {
+        Isolation::Namespaces | Isolation::UserNamespace => {
+            // It may have ended this moment, which is just as well.
+            let _sent = rustix::process::kill_process(first, Signal::KILL);
+        }
+        Isolation::Processes => {
+            for process in processes::descendants(rustix::process::getpid()) {
+                processes::signal(process, Signal::KILL);
+            }
+        }
+    }
 }
 
 /// As shells tell it: the code, or 128 and the signal.
@@ -68,5 +121,12 @@ pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(super::COULD_NOT_START)
+}
+
+fn told(status: WaitStatus) -> i32 {
+    status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| 128 + signal))
         .unwrap_or(super::COULD_NOT_START)
 }

@@ -6,6 +6,10 @@
 
 mod init;
 mod keeper;
+pub(crate) mod limits;
+mod namespaces;
+mod network;
+mod plain;
 mod root;
 mod spec;
 
@@ -14,6 +18,8 @@ use std::path::Path;
 use std::process::Command;
 
 pub(crate) use keeper::exit_code;
+pub use limits::{Bounds, ControlGroup};
+pub use network::{Cable, Hub};
 pub use spec::{HostFile, HostSpec, Isolation};
 
 /// The first argument by which the program knows that it is to be a host's keeper.
@@ -21,6 +27,13 @@ const KEEPER: &str = "__unisono-host-keeper";
 
 /// The first argument by which the program knows that it is to be a host's process 1.
 const INIT: &str = "__unisono-host-init";
+
+/// The first argument by which the program knows that it is to hold a job's private network.
+const HUB: &str = "__unisono-network-hub";
+
+/// The first arguments by which the program knows that it is to find out what the machine allows.
+const TRIAL: &str = "__unisono-host-trial";
+const TRIAL_INIT: &str = "__unisono-host-trial-init";
 
 /// The command that starts the host described in a file: this same program, as its keeper.
 ///
@@ -31,17 +44,31 @@ pub fn command(program: &Path, spec: &Path) -> Command {
     command
 }
 
-/// Becomes a host's keeper or process 1 when the arguments say so; else returns at once.
+/// Whether the machine allows hosts that are kept apart in this way. The folder is only mounted on, unseen by anybody.
+pub fn is_possible(program: &Path, isolation: Isolation, folder: &Path) -> bool {
+    let mut trial = Command::new(program);
+    trial.arg(TRIAL).arg(folder).arg(isolation.name());
+    // Why it is refused is of no use to anybody: what is done instead is told.
+    trial.stderr(std::process::Stdio::null());
+    trial.status().is_ok_and(|status| status.success())
+}
+
+/// Becomes a part of a host when the arguments say so; else returns at once.
 ///
 /// A program that starts hosts calls this first thing, while it has one thread.
 pub fn take_over(mut arguments: impl Iterator<Item = impl AsRef<OsStr>>) -> Option<i32> {
     let _program = arguments.next();
     let role = arguments.next()?;
-    let spec = arguments.next();
-    let spec = spec.as_ref().map(|it| Path::new(it.as_ref()));
-    let outcome = match (role.as_ref().to_str()?, spec) {
-        (KEEPER, Some(spec)) => keeper::keep(spec),
-        (INIT, Some(spec)) => init::become_host(spec),
+    let path = arguments.next()?;
+    let path = Path::new(path.as_ref());
+    let word = arguments.next();
+    let isolation = |text: Option<&OsStr>| text?.to_str().and_then(Isolation::named);
+    let outcome = match role.as_ref().to_str()? {
+        KEEPER => keeper::keep(path),
+        INIT => init::become_host(path),
+        HUB => network::be_hub(isolation(Some(path.as_os_str()))?),
+        TRIAL => namespaces::try_out(isolation(word.as_ref().map(AsRef::as_ref))?, path),
+        TRIAL_INIT => namespaces::try_out_mounts(path),
         _ => return None,
     };
     Some(outcome.unwrap_or_else(|error| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::SetUpError;
+use super::{Bounds, Cable, SetUpError};
 
 /// Everything that makes one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,12 @@ pub struct HostSpec {
     pub environment: Vec<(String, String)>,
     /// The command, which becomes process 1.
     pub argv: Vec<String>,
+    /// Its place on the job's private network; without one it is on the machine's.
+    pub cable: Option<Cable>,
+    /// Limits on what it may use.
+    pub bounds: Option<Bounds>,
+    /// Folders of the machine that are made for it and removed with it; only hosts without namespaces need any.
+    pub own_folders: Vec<PathBuf>,
 }
 
 /// A file that exists only inside a host.
@@ -56,6 +62,26 @@ pub enum Isolation {
     Namespaces,
     /// Namespaces inside a user namespace, made by an ordinary user.
     UserNamespace,
+    /// Not at all: plain processes, where the machine refuses namespaces.
+    Processes,
+}
+
+impl Isolation {
+    /// Its name on a command line.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::UserNamespace => "user-namespace",
+            Self::Processes => "processes",
+        }
+    }
+
+    /// The isolation of that name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::Namespaces, Self::UserNamespace, Self::Processes]
+            .into_iter()
+            .find(|isolation| isolation.name() == name)
+    }
 }
 
 impl HostSpec {

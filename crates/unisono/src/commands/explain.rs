@@ -51,7 +51,8 @@ pub(crate) fn run(args: &ExplainArgs, context: &mut Context) -> Result<Exit, Err
 
 /// Every code of every crate.
 pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
-    unisono_dialect::CODES.iter().chain(unisono_plan::CODES).copied()
+    let here = unisono_local::notes::CODES;
+    unisono_dialect::CODES.iter().chain(unisono_plan::CODES).chain(here).copied()
 }
 
 const fn severity(code: &Code) -> &'static str {

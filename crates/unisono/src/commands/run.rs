@@ -1,6 +1,5 @@
 //! `unisono run`: a job file or a command enters, the job's output and its exit code leave.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -9,13 +8,14 @@ use clap::{Args, ValueEnum};
 use unisono_agent::table::DEFAULT_PORT;
 use unisono_engine::{Clock as _, SystemClock, mint};
 use unisono_job::Job;
-use unisono_local::host::Isolation;
+use unisono_local::means::Network;
+use unisono_local::notes::OTHER_MPI;
 use unisono_local::{
     Door, Happening, Limits, LocalEngine, Machine, RunDirectory, RunRecord, Told, drive,
-    give_addresses, mpi, sweep, usual_slots,
+    give_addresses, private_addresses, sweep, usual_slots,
 };
 use unisono_plan::line::Ticket;
-use unisono_plan::{EngineKind, Plan, Status, Time, lay_out};
+use unisono_plan::{Plan, Status, Time, lay_out};
 
 use super::plan::OverrideArgs;
 use crate::Context;
@@ -26,6 +26,7 @@ use crate::report::RunReport;
 use crate::settings::{MachineSlots, Settings};
 
 mod bare;
+mod machine;
 
 /// Run a job on this machine, with a real mpirun and one isolated host per worker.
 ///
@@ -47,10 +48,19 @@ pub(crate) struct RunArgs {
     /// A variable for every host.
     #[arg(long, value_name = "NAME=VALUE", value_parser = bare::variable)]
     env: Vec<(String, String)>,
+    /// Give every host a network of its own, joined by one that only the job can see.
+    #[arg(long)]
+    isolate_network: bool,
+    /// Do not keep hosts within the cpu and memory limits of the file.
+    #[arg(long)]
+    no_limits: bool,
+    /// Use at most so many of this machine's GPUs; a job that asks for none gets them spread over its hosts.
+    #[arg(long, value_name = "N")]
+    gpus: Option<u32>,
     /// Stop the job after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Fail when ranks did not run where they were planned.
+    /// Fail when the MPI is not the one the job is for, or ranks did not run where they were planned.
     #[arg(long)]
     strict: bool,
     /// The queue to wait in, instead of the file's.
@@ -91,6 +101,7 @@ Examples:
   unisono run job.yaml
   unisono run job.yaml --hosts 2 --slots 1        a large job, shrunk to this machine
   unisono run --hosts 3 --slots 2 -- mpirun ./a   no file at all
+  unisono run job.yaml --isolate-network          hosts that see each other and nothing else
 
 Exit codes: the job's own; 124 its deadline passed, 125 Unisono could not run it, 128+n it ended by signal n.";
 
@@ -101,11 +112,38 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
     let Some((job, folder)) = job(args, context)? else {
         return Ok(Exit::COULD_NOT_RUN);
     };
-    let facts = job_file::facts(&context.settings, EngineKind::Local, args.overrides.overrides());
+    let means = machine::look(&machine::program()?)?;
+    let identity = Identity::mint(&job)?;
+    let runs = context.runs_folder()?;
+    let facts = machine::facts(args, context, means, &runs.join(&identity.id));
     let plan = lay_out(&job, &facts, FIRST_GENERATION);
     context.console.plan_notes(&plan.notes);
-    let machine = machine(args, context, &plan, folder)?;
-    carry_out(args, context, &plan, machine)
+    let (machine, notes) = machine::of(args, context, &plan, means, folder)?;
+    if let Some(note) = notes.iter().find(|note| args.strict && *note.code == OTHER_MPI) {
+        let (message, hint) = (note.message.clone(), note.hint.clone());
+        return Err(Error::Run { message, hint, source: None });
+    }
+    context.console.machine_notes(&notes);
+    carry_out(args, context, &plan, machine, &identity)
+}
+
+/// What a run is known by.
+struct Identity {
+    id: String,
+    seed: u64,
+    began: Time,
+}
+
+impl Identity {
+    fn mint(job: &Job) -> Result<Self, Error> {
+        let began = SystemClock.now();
+        let seed = mint::bytes::<8>()
+            .map(u64::from_le_bytes)
+            .map_err(|error| Error::run("cannot make an id for the run", error))?;
+        let digits: String = began.to_string().chars().filter(char::is_ascii_digit).collect();
+        let name = unisono_job::label_from(job.name.as_str(), 40);
+        Ok(Self { id: format!("{name}-{digits}-{:04x}", seed & 0xffff), seed, began })
+    }
 }
 
 /// The job to run, and the folder its paths are relative to; none when the file has faults, which are told.
@@ -137,75 +175,18 @@ fn job(args: &RunArgs, context: &mut Context) -> Result<Option<(Job, PathBuf)>, 
     Ok(Some((bare::with((*job).clone(), args), folder)))
 }
 
-fn machine(
-    args: &RunArgs,
-    context: &Context,
-    plan: &Plan,
-    folder: PathBuf,
-) -> Result<Machine, Error> {
-    let variables: BTreeMap<String, String> = context
-        .world
-        .variables
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
-        .collect();
-    let path = variables.get("PATH").cloned().unwrap_or_default();
-    let mpi = mpi::find(args.mpi.as_deref(), &path);
-    if mpi.is_none() && plan.launch_on.is_some() {
-        return Err(Error::Run {
-            message: "no MPI was found: there is no mpirun on the PATH".to_owned(),
-            hint: Some("install one, for example `apt install openmpi-bin`, or name its folder with --mpi DIR".to_owned()),
-            source: None,
-        });
-    }
-    let program = std::env::current_exe()
-        .map_err(|error| Error::run("cannot find the program itself", error))?;
-    let code = plan
-        .launch_host()
-        .or(plan.hosts.first())
-        .and_then(|host| plan.group_of(host).code.as_ref());
-    let working_dir = code
-        .map(|code| folder.join(&code.path))
-        .filter(|it| it.is_dir())
-        .unwrap_or_else(|| context.world.folder.clone());
-    let in_use = [
-        Some(working_dir.clone()),
-        Some(folder),
-        program.parent().map(Path::to_owned),
-        variables.get("VIRTUAL_ENV").map(PathBuf::from),
-        variables.get("HOME").map(PathBuf::from),
-        mpi.as_ref().and_then(|it| it.prefix()),
-    ];
-    let in_tmp = |it: &PathBuf| it.starts_with("/tmp") && it != Path::new("/tmp") && it.is_dir();
-    Ok(Machine {
-        program,
-        isolation: if is_root() { Isolation::Namespaces } else { Isolation::UserNamespace },
-        environment: variables.into_iter().chain(args.env.iter().cloned()).collect(),
-        in_use: in_use.into_iter().flatten().filter(in_tmp).collect(),
-        stage: PathBuf::new(),
-        working_dir,
-        mpi,
-        tag_ranks: !args.raw,
-        passes_stdin: !std::io::IsTerminal::is_terminal(&std::io::stdin())
-            && args.file.as_deref() != Some(Path::new("-")),
-    })
-}
-
 fn carry_out(
     args: &RunArgs,
     context: &mut Context,
     plan: &Plan,
     mut machine: Machine,
+    identity: &Identity,
 ) -> Result<Exit, Error> {
     let could_not = |what: &str| {
         let what = what.to_owned();
         move |error| Error::run(what, error)
     };
-    let began = SystemClock.now();
-    let seed = mint::bytes::<8>()
-        .map(u64::from_le_bytes)
-        .map_err(|error| Error::run("cannot make an id for the run", error))?;
-    let record = record(args, plan, began, seed);
+    let record = record(args, plan, identity);
     let runs = context.runs_folder()?;
     let (directory, lock) = RunDirectory::create(&runs, &record)
         .map_err(could_not("cannot make the run's directory"))?;
@@ -214,10 +195,13 @@ fn carry_out(
         days: context.settings.keep_days.value.get(),
     };
     // What cannot be removed now is removed another time.
-    let _swept = sweep(&runs, limits, began);
+    let _swept = sweep(&runs, limits, identity.began);
     machine.stage = directory.path().join("stage");
-    let addresses = give_addresses(plan, DEFAULT_PORT, seed)
-        .map_err(could_not("cannot give the hosts addresses"))?;
+    let addresses = match machine.network {
+        Network::Shared => give_addresses(plan, DEFAULT_PORT, identity.seed),
+        Network::Private => private_addresses(plan),
+    };
+    let addresses = addresses.map_err(could_not("cannot give the hosts addresses"))?;
     let (sender, happenings) = sync_channel(WAITING_LINES);
     listen_for_interrupts(sender.clone()).map_err(could_not("cannot listen for Ctrl-C"))?;
     let mpi = machine.mpi.as_ref().map(|mpi| mpi.version.clone());
@@ -241,11 +225,9 @@ fn carry_out(
     Ok(exit(&status, not_as_planned || report.lost().is_some()))
 }
 
-fn record(args: &RunArgs, plan: &Plan, began: Time, seed: u64) -> RunRecord {
-    let digits: String = began.to_string().chars().filter(char::is_ascii_digit).collect();
-    let name = unisono_job::label_from(plan.job.name.as_str(), 40);
+fn record(args: &RunArgs, plan: &Plan, identity: &Identity) -> RunRecord {
     RunRecord {
-        id: format!("{name}-{digits}-{:04x}", seed & 0xffff),
+        id: identity.id.clone(),
         job: plan.job.name.to_string(),
         dialect: plan.job.dialect.to_string(),
         file: args.file.as_ref().map(|it| it.display().to_string()).unwrap_or_default(),
@@ -253,7 +235,7 @@ fn record(args: &RunArgs, plan: &Plan, began: Time, seed: u64) -> RunRecord {
         hosts: plan.hosts.len(),
         ranks: plan.ranks,
         process: std::process::id(),
-        began: began.0,
+        began: identity.began.0,
         ticket: Some(Ticket::of(plan)),
         ttl_seconds: plan.job.policies.ttl_seconds,
         keep: args.keep,
@@ -290,9 +272,4 @@ fn exit(status: &Status, not_believed: bool) -> Exit {
     let code = status.end().map_or(125, |end| end.code);
     let code = u8::try_from(code).unwrap_or(u8::MAX);
     Exit::Job(if code == 0 && not_believed { 125 } else { code })
-}
-
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }

@@ -111,6 +111,18 @@ impl Console {
         }
     }
 
+    /// Talks about what this machine makes of a job.
+    pub(crate) fn machine_notes(&mut self, notes: &[Note]) {
+        for note in notes {
+            let level = match note.severity() {
+                Severity::Note => Level::NOTE,
+                Severity::Warning => Level::WARNING,
+                Severity::Error => Level::ERROR,
+            };
+            self.talk(&headline(level, &note.message, note.hint.as_deref()));
+        }
+    }
+
     /// Warns about settings.
     pub(crate) fn warn(&mut self, warnings: &[String]) {
         for warning in warnings {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use crate::args::SettingsArgs;
 
 pub(crate) use file::SettingsError;
-pub(crate) use value::{ColorWhen, Field, MachineSlots, Origin, Sourced};
+pub(crate) use value::{ColorWhen, Field, GpuChoice, MachineSlots, Origin, Sourced};
 
 /// The outside world as settings see it.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct World {
 pub(crate) struct Settings {
     /// When to use colours.
     pub(crate) color: Sourced<ColorWhen>,
+    /// GPUs of this machine that jobs may use.
+    pub(crate) gpus: Sourced<GpuChoice>,
     /// GPUs of one node, for MPIJob v1alpha1 files that state only a total.
     pub(crate) gpus_per_node: Sourced<NonZeroU32>,
     /// Whether the cluster offers Azure's RDMA devices.
@@ -85,6 +87,7 @@ impl Settings {
     fn built_in() -> Self {
         Self {
             color: Sourced::built_in(ColorWhen::Auto),
+            gpus: Sourced::built_in(GpuChoice::Auto),
             // The published manifests of the v1alpha1 operator set 8.
             gpus_per_node: Sourced::built_in(NonZeroU32::MIN.saturating_add(7)),
             az_rdma: Sourced::built_in(false),
@@ -118,9 +121,10 @@ impl Settings {
     }
 
     /// Every setting with its name, in the order of documentation.
-    pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 9] {
+    pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 10] {
         let Self {
             color,
+            gpus,
             gpus_per_node,
             az_rdma,
             namespace,
@@ -134,6 +138,7 @@ impl Settings {
             ("az_rdma", az_rdma),
             ("cluster_domain", cluster_domain),
             ("color", color),
+            ("gpus", gpus),
             ("gpus_per_node", gpus_per_node),
             ("keep_days", keep_days),
             ("keep_runs", keep_runs),
@@ -143,9 +148,10 @@ impl Settings {
         ]
     }
 
-    fn fields_mut(&mut self) -> [(&'static str, &mut dyn Field); 9] {
+    fn fields_mut(&mut self) -> [(&'static str, &mut dyn Field); 10] {
         let Self {
             color,
+            gpus,
             gpus_per_node,
             az_rdma,
             namespace,
@@ -159,6 +165,7 @@ impl Settings {
             ("az_rdma", az_rdma),
             ("cluster_domain", cluster_domain),
             ("color", color),
+            ("gpus", gpus),
             ("gpus_per_node", gpus_per_node),
             ("keep_days", keep_days),
             ("keep_runs", keep_runs),
@@ -194,6 +201,8 @@ impl Settings {
             ("az_rdma", az_rdma.map(|it| it.to_string())),
             ("cluster_domain", cluster_domain.clone()),
             ("color", color.map(|it| it.to_string())),
+            // No flag of its own: `run --gpus` is a number of them.
+            ("gpus", None),
             ("gpus_per_node", gpus_per_node.map(|it| it.to_string())),
             ("keep_days", keep_days.map(|it| it.to_string())),
             ("keep_runs", keep_runs.map(|it| it.to_string())),

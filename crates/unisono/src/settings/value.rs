@@ -58,6 +58,26 @@ pub(crate) enum MachineSlots {
     Stated(NonZeroU32),
 }
 
+/// Which GPUs of this machine jobs may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum GpuChoice {
+    /// Those that have a device.
+    #[default]
+    Auto,
+    /// These.
+    These(Vec<u32>),
+}
+
+impl GpuChoice {
+    /// The numbers that are stated.
+    pub(crate) fn numbers(&self) -> &[u32] {
+        match self {
+            Self::Auto => &[],
+            Self::These(numbers) => numbers,
+        }
+    }
+}
+
 /// A setting of any type, taken from and shown as text.
 pub(crate) trait Field {
     /// Takes the value of the setting of that name from its text.
@@ -90,6 +110,10 @@ impl Wanted for String {
 
 impl Wanted for MachineSlots {
     const WANTED: &'static str = "auto, or a whole number of at least 1";
+}
+
+impl Wanted for GpuChoice {
+    const WANTED: &'static str = "auto, none, or numbers such as 0,1";
 }
 
 impl Wanted for ColorWhen {
@@ -157,6 +181,34 @@ impl FromStr for ColorWhen {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         <Self as ValueEnum>::from_str(text, false)
+    }
+}
+
+impl FromStr for GpuChoice {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim() {
+            "auto" => Ok(Self::Auto),
+            "none" => Ok(Self::These(Vec::new())),
+            list => {
+                let numbers = list.split(',').map(|number| number.trim().parse());
+                numbers.collect::<Result<_, _>>().map(Self::These)
+            }
+        }
+    }
+}
+
+impl fmt::Display for GpuChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.write_str("auto"),
+            Self::These(numbers) if numbers.is_empty() => formatter.write_str("none"),
+            Self::These(numbers) => {
+                let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+                formatter.write_str(&words.join(","))
+            }
+        }
     }
 }
 
