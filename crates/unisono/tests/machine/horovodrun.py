@@ -16,10 +16,20 @@ import threading
 SSH = ["ssh", "-o", "PasswordAuthentication=no", "-o", "StrictHostKeyChecking=no"]
 
 TASK = """
-import json, socket, sys
+import fcntl, json, socket, struct, sys
 address, port, index = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 caller = socket.create_connection((address, port))
-caller.sendall(json.dumps([index, [name for _, name in socket.if_nameindex()]]).encode() + b"\\n")
+
+def has_address(name):
+    try:
+        SIOCGIFADDR = 0x8915
+        fcntl.ioctl(caller, SIOCGIFADDR, struct.pack("256s", name.encode()))
+        return True
+    except OSError:
+        return False
+
+interfaces = [name for _, name in socket.if_nameindex() if has_address(name)]
+caller.sendall(json.dumps([index, interfaces]).encode() + b"\\n")
 caller.recv(1)
 """
 
