@@ -6,7 +6,6 @@ use base64::engine::general_purpose::STANDARD;
 use p521::SecretKey;
 use p521::elliptic_curve::sec1::ToEncodedPoint as _;
 use p521::elliptic_curve::zeroize::Zeroizing;
-use p521::pkcs8::LineEnding;
 use unisono_engine::mint::{self, MintError};
 
 /// The bytes of a number below the curve's order.
@@ -35,8 +34,8 @@ impl SshKey {
 
     fn of(number: &[u8]) -> Option<Self> {
         let secret = SecretKey::from_slice(number).ok()?;
-        let private = secret.to_sec1_pem(LineEnding::LF).ok()?;
         let point = secret.public_key().to_encoded_point(false);
+        let private = private_pem(number, point.as_bytes());
         Some(Self { private, public: authorized_key(point.as_bytes()) })
     }
 
@@ -49,6 +48,24 @@ impl SshKey {
     pub(crate) fn authorized_key(&self) -> &str {
         &self.public
     }
+}
+
+/// The private half as PEM of SEC 1, with the curve named: without that OpenSSH does not know which one it is.
+fn private_pem(number: &[u8], point: &[u8]) -> Zeroizing<String> {
+    // Every length is fixed by the curve, so what stands between the two numbers is, too: an outer sequence, version 1, the
+    // number; the curve's name, 1.3.132.0.35; the point.
+    const BEFORE_NUMBER: [u8; 8] = [0x30, 0x81, 0xdc, 0x02, 0x01, 0x01, 0x04, 0x42];
+    const CURVE: [u8; 9] = [0xa0, 0x07, 0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
+    const BEFORE_POINT: [u8; 7] = [0xa1, 0x81, 0x89, 0x03, 0x81, 0x86, 0x00];
+    let der = Zeroizing::new([&BEFORE_NUMBER, number, &CURVE, &BEFORE_POINT, point].concat());
+    let text = Zeroizing::new(STANDARD.encode(der.as_slice()));
+    let mut pem = Zeroizing::new("-----BEGIN EC PRIVATE KEY-----\n".to_owned());
+    for line in text.as_bytes().chunks(64) {
+        pem.extend(line.iter().map(|byte| char::from(*byte)));
+        pem.push('\n');
+    }
+    pem.push_str("-----END EC PRIVATE KEY-----\n");
+    pem
 }
 
 /// A point of the curve as ssh writes a public key: type, curve and point, each with its length before it (RFC 5656).
@@ -70,6 +87,11 @@ mod tests {
     fn the_two_halves_have_the_promised_forms() {
         let key = SshKey::mint().unwrap();
         assert!(key.private_pem().starts_with("-----BEGIN EC PRIVATE KEY-----\n"));
+        let text: String =
+            key.private_pem().lines().filter(|line| !line.starts_with('-')).collect();
+        let der = STANDARD.decode(text).unwrap();
+        // The sequence says how long it is.
+        assert_eq!((der.len(), der[1], usize::from(der[2])), (223, 0x81, 223 - 3));
         let words: Vec<&str> = key.authorized_key().split_whitespace().collect();
         let blob = STANDARD.decode(words[1]).unwrap();
         // Type, curve, and an uncompressed point of two coordinates.

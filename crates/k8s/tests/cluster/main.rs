@@ -1,5 +1,6 @@
 //! Jobs on a real cluster, driven by `tick` in a plain loop: real pods, real MPI, real ends.
 
+mod by_ssh;
 mod deaths;
 mod ends;
 mod flavours;
@@ -39,5 +40,6 @@ fn main() -> ExitCode {
         .test("a_job_of_another_operator_goes_on", upgrade::running)
         .test("a_death_after_any_write_changes_nothing", deaths::after_any_write)
         .test("a_lost_node_restarts_the_gang_elsewhere", ends::node_lost)
+        .test("a_kept_entry_point_is_reached_by_its_sshd", by_ssh::as_before)
         .run()
 }
