@@ -159,6 +159,8 @@ pub(crate) fn other_gangs(cluster: &Cluster) -> anyhow::Result<()> {
         until(cluster, &operator, gang, "without a gang", |_| groups.are_gone(cluster, gang))?;
         remove(cluster, gang)?;
         operator.terminate()?;
+        // An operator that looks for a gang scheduler by itself would find this one.
+        cluster.kubectl(&["delete", "crd", &groups.definition()])?;
     }
     Ok(())
 }
@@ -170,6 +172,10 @@ struct Groups {
 }
 
 impl Groups {
+    fn definition(&self) -> String {
+        format!("podgroups.{}", self.group)
+    }
+
     /// Where they are.
     fn path(&self) -> String {
         format!("/apis/{}/{}/namespaces/default/podgroups", self.group, self.version)
@@ -208,7 +214,7 @@ impl Groups {
     }
 
     fn define(&self, cluster: &Cluster) -> anyhow::Result<()> {
-        let name = format!("podgroups.{}", self.group);
+        let name = self.definition();
         let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let version = json!({
