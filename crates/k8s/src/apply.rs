@@ -164,6 +164,11 @@ impl Doing<'_> {
                 self.engine.children.jobs.push(job.into());
                 metadata
             }
+            // The one from before the suspension is still on its way out.
+            Creation::Known(metadata) if metadata.deletion_timestamp.is_some() => {
+                let (kind, name) = ("Job".to_owned(), self.plan.names.launcher_job());
+                return Err(WriteError::Predecessor { kind, name }.into());
+            }
             Creation::Known(metadata) => *metadata,
         };
         Ok(metadata.uid.unwrap_or_default())

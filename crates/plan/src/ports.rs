@@ -65,3 +65,23 @@ fn take(request: &PortRequest, next: &mut u64) -> Vec<u16> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EngineKind;
+    use crate::sample::plan;
+
+    #[test]
+    fn agents_of_one_job_have_ports_of_their_own_that_stay_when_it_grows() {
+        let ports = |workers: u32| -> Vec<u16> {
+            let plan = plan(EngineKind::Kubernetes, |job| job.groups[1].replicas = workers);
+            plan.hosts.iter().map(|host| of_agent(&plan, host)).collect()
+        };
+        let (few, many) = (ports(2), ports(60));
+        assert_eq!(few, many[..few.len()]);
+        let unique: std::collections::BTreeSet<&u16> = many.iter().collect();
+        assert_eq!(unique.len(), many.len());
+        assert!(many.iter().all(|port| (20_000..30_000).contains(port)));
+    }
+}

@@ -1,10 +1,12 @@
 //! The host table of a launching pod.
 
-use unisono_agent::table::{DEFAULT_PORT, Host as TableHost, HostKey, HostTable, TableError};
+use serde_json::Value;
+use unisono_agent::table::{Host as TableHost, HostKey, HostTable, TableError};
 use unisono_dialect::pod_template;
+use unisono_job::Group;
 use unisono_plan::bind::Addresses;
 use unisono_plan::hostfile::aliases;
-use unisono_plan::{Host, Plan, ports};
+use unisono_plan::{Plan, ports};
 
 use super::answers;
 
@@ -22,6 +24,7 @@ pub(crate) fn table(
     epoch: u32,
     addresses: &Addresses,
 ) -> Result<Option<String>, TableError> {
+    let shares_node: Vec<bool> = plan.job.groups.iter().map(shares_its_nodes_network).collect();
     let answering = plan.hosts.iter().filter(|host| answers(plan, host));
     let hosts: Option<Vec<TableHost>> = answering
         .map(|host| {
@@ -31,7 +34,10 @@ pub(crate) fn table(
                 address: *addresses.get(&host.member)?,
                 slots: host.slots,
                 key: HostKey::Named(plan.group_of(host).name.clone()),
-                port: port(plan, host),
+                port: shares_node
+                    .get(host.member.group as usize)
+                    .is_some_and(|shares| *shares)
+                    .then(|| ports::of_agent(plan, host)),
                 // The agent finds longer names by itself.
                 aliases: aliases(plan, host)
                     .into_iter()
@@ -44,11 +50,8 @@ pub(crate) fn table(
     HostTable::new(identity.to_owned(), attempt, epoch, hosts).map(|table| Some(table.to_string()))
 }
 
-/// A host's own port, where it shares its node's network.
-fn port(plan: &Plan, host: &Host) -> Option<u16> {
-    let template = pod_template(plan.group_of(host));
-    let shares = template.pointer("/spec/hostNetwork") == Some(&serde_json::Value::Bool(true));
-    shares.then(|| ports::of_agent(plan, host)).filter(|port| *port != DEFAULT_PORT)
+fn shares_its_nodes_network(group: &Group) -> bool {
+    pod_template(group).pointer("/spec/hostNetwork") == Some(&Value::Bool(true))
 }
 
 /// Whether the table may be too long for an annotation. Told from the plan alone, because pods are made before tables.
@@ -70,4 +73,27 @@ pub(crate) fn digest(table: &str) -> String {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::fixtures::{JOBS, plan};
+    use unisono_plan::Member;
+
+    #[test]
+    fn a_table_waits_for_every_address_and_names_keys_and_ports() {
+        let plan = plan(JOBS[7].1);
+        let worker = |index| Member { group: 1, index };
+        let node = [10, 0, 0, 1].into();
+        let one: Addresses = [(worker(0), node)].into();
+        assert_eq!(table(&plan, "uid", 0, 2, &one).unwrap(), None);
+        let both: Addresses = [(worker(0), node), (worker(1), node)].into();
+        let text = table(&plan, "uid", 0, 2, &both).unwrap().unwrap();
+        let table = HostTable::parse(text.as_bytes()).unwrap();
+        assert_eq!((table.identity.as_str(), table.epoch), ("uid", 2));
+        assert!(table.hosts.iter().all(|host| host.key == HostKey::Named("worker".to_owned())));
+        let ports: Vec<_> = table.hosts.iter().filter_map(|host| host.port).collect();
+        assert!(ports.len() == 2 && ports[0] != ports[1], "two pods of one node: {ports:?}");
+    }
 }

@@ -66,3 +66,31 @@ pub(crate) fn even_slots(job: &Job) -> Option<u32> {
     let first = counts.next()?;
     counts.all(|count| count == first).then_some(first)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::plan;
+
+    /// The job with a worker that keeps its image's entry point.
+    fn kept(engine: EngineKind) -> crate::Plan {
+        plan(engine, |job| {
+            let arguments = vec!["--serve".to_owned()];
+            job.groups[1].runs = Runs::Ranks(Some(Command::ImageEntry(arguments)));
+        })
+    }
+
+    #[test]
+    fn hosts_with_their_own_entry_point_are_reached_by_ssh_and_a_note_says_so() {
+        let names_our_shell = |plan: &crate::Plan| {
+            let shell = &plan.facts.remote_shell;
+            plan.programs.iter().any(|it| it.added_env.iter().any(|it| it.value == *shell))
+        };
+        let by_ssh = kept(EngineKind::Kubernetes);
+        assert!(by_ssh.reaches_by_ssh() && !names_our_shell(&by_ssh));
+        assert!(by_ssh.notes.iter().any(|note| note.code.name == "kept-entry"));
+        // On this machine no image is used, so there is nothing to keep.
+        let here = kept(EngineKind::Local);
+        assert!(!here.reaches_by_ssh() && names_our_shell(&here));
+    }
+}
