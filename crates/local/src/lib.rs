@@ -23,6 +23,7 @@ mod seats;
 pub mod shim;
 mod tagged;
 mod tails;
+mod untagger;
 
 pub use complaints::{Unrunnable, unrunnable};
 pub use door::{Door, usual_slots};

@@ -7,10 +7,8 @@ use std::thread;
 use unisono_plan::Incarnation;
 
 use crate::Happening;
-use crate::tagged::{Line, TagForm, untag};
-
-/// A line longer than this is handed on in pieces, so that memory stays bounded.
-const LONGEST_LINE: u64 = 64 * 1024;
+use crate::tagged::TagForm;
+use crate::untagger::{LONGEST_LINE, Piece, Untagger};
 
 /// One line (or piece of a long one) that a host wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,31 +33,31 @@ pub(crate) fn pump(
     tags: Option<TagForm>,
     happenings: SyncSender<Happening>,
 ) -> thread::JoinHandle<()> {
+    let hand_on = move |piece: Piece| {
+        let Piece { rank, host, is_error: told, bytes } = piece;
+        let is_error = told.unwrap_or(is_error);
+        let written = Written { incarnation, rank, host, is_error, bytes };
+        // Nobody listens any more: the run is over, and the pipe ends with its writer.
+        happenings.send(Happening::Wrote(written)).is_ok()
+    };
     thread::spawn(move || {
-        let mut stream = BufReader::with_capacity(64 * 1024, stream);
+        let mut stream = BufReader::with_capacity(LONGEST_LINE, stream);
+        let mut untagger = tags.map(Untagger::new);
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = stream.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+            let read = stream.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
             if !matches!(read, Ok(length) if length > 0) {
-                return;
+                break;
             }
-            let told = tags.map_or(untagged(&line), |form| untag(&line, form));
-            let written = Written {
-                incarnation,
-                rank: told.rank,
-                host: told.host.map(str::to_owned),
-                is_error: told.is_error.unwrap_or(is_error),
-                bytes: told.text.to_vec(),
+            let complete = match &mut untagger {
+                Some(untagger) => untagger.take(&line),
+                None => vec![Piece { bytes: line.clone(), ..Piece::default() }],
             };
-            // Nobody listens any more: the run is over, and the pipe ends with its writer.
-            if happenings.send(Happening::Wrote(written)).is_err() {
+            if !complete.into_iter().all(&hand_on) {
                 return;
             }
         }
+        let _all_taken = untagger.into_iter().flat_map(Untagger::rest).all(&hand_on);
     })
-}
-
-const fn untagged(line: &[u8]) -> Line<'_> {
-    Line { rank: None, host: None, is_error: None, text: line }
 }

@@ -1,5 +1,6 @@
 //! Much output, many runs, every exit code, impatient users, stubborn ranks: nothing is lost, nothing is mixed up, nothing is left.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use unisono_testbed::mpi::Flavour;
@@ -14,6 +15,47 @@ fn spawn(user: &User, words: &[&str]) -> Child {
 fn interrupt(run: &Child) {
     let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
     assert!(sent.expect("send a signal").success());
+}
+
+#[test]
+fn a_hundred_megabytes_of_every_rank_arrive_complete_and_in_order() {
+    const LINES: u64 = 1_000_000;
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Print);
+    let words = ["run", "--hosts", "2", "--slots", "1", "--", "mpirun"];
+    let ranks = ["-n", "1", &program, "0", "100", ":", "-n", "1", &program, "1", "100"];
+    let mut run = spawn(&user, &[&words[..], &ranks].concat());
+    let id = run.id();
+    let mut output = BufReader::with_capacity(1 << 20, run.stdout.take().expect("its output"));
+    let (mut next, mut line, mut most) = ([0_u64; 2], Vec::new(), 0);
+    while output.read_until(b'\n', &mut line).expect("read") > 0 {
+        let told = std::str::from_utf8(&line).expect("text");
+        let (who, number) = told.split_once(" | ").expect("a rank wrote it");
+        let rank: usize =
+            who.split_whitespace().next().and_then(|it| it.parse().ok()).expect("a rank");
+        assert_eq!(number.trim_end().parse(), Ok(next[rank]), "rank {rank}");
+        next[rank] += 1;
+        if next[rank] % (LINES / 4) == 0 {
+            most = most.max(memory(id));
+        }
+        line.clear();
+    }
+    assert_eq!(next, [LINES; 2]);
+    assert!(run.wait().expect("it ends").success());
+    assert!(most < 64 << 20, "it took {most} bytes of memory");
+    let kept = |rank: u32| user.unisono(&["logs", "--rank", &rank.to_string()]).output();
+    for rank in 0..2 {
+        assert_eq!(kept(rank).expect("read").stdout.len(), 100_000_000, "rank {rank}");
+    }
+    user.watch.assert_nothing_left(SOON);
+}
+
+/// The most memory that a process had so far.
+fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|it| it.trim().split(' ').next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
 }
 
 /// A run that says its number and ends with it.
