@@ -1,0 +1,93 @@
+//! What `unisono run` adds: the same ranks by plain `mpirun` on the bare machine, by `mpirun` over isolated hosts that are up already
+//! (through an agent of a page of C, below which nothing can go), and by `unisono run`, which makes the hosts, watches and removes them.
+//!
+//! Needs root and Open MPI 4 (`cargo xtask setup bench`). Prints a table of medians; the arms take turns in every repeat.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use unisono_testbed::cluster::{Cluster, Launcher, Shape};
+use unisono_testbed::hosts::Network;
+use unisono_testbed::mpi::{self, Flavour, Installation};
+use unisono_testbed::transport::Floor;
+
+const HOSTS: [usize; 4] = [1, 4, 16, 64];
+const REPEATS: usize = 5;
+
+/// When the first rank spoke and when all was over, since the start.
+#[derive(Clone, Copy)]
+struct Times {
+    first: Duration,
+    total: Duration,
+}
+
+#[expect(clippy::print_stdout, reason = "the table is what the measurement is for")]
+fn main() {
+    let mpi = mpi::find(Flavour::OpenMpi4).expect("Open MPI 4");
+    println!(
+        "| hosts | plain mpirun | hosts ready | unisono run | over plain | over ready | first rank |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for hosts in HOSTS {
+        let mut arms: [Vec<Times>; 3] = Default::default();
+        for _ in 0..REPEATS {
+            arms[0].push(timed(&mut plain(&mpi, hosts), hosts));
+            arms[1].push(on_ready_hosts(&mpi, hosts));
+            arms[2].push(run(&mpi, hosts));
+        }
+        let total = |arm: &[Times]| median(arm.iter().map(|it| it.total).collect());
+        let [bare, ready, run] = [&arms[0], &arms[1], &arms[2]].map(|it| total(it));
+        let first = median(arms[2].iter().map(|it| it.first).collect());
+        println!(
+            "| {hosts} | {bare:.0?} | {ready:.0?} | {run:.0?} | {:.0?} | {:.0?} | {first:.0?} |",
+            run.saturating_sub(bare),
+            run.saturating_sub(ready),
+        );
+    }
+}
+
+fn plain(mpi: &Installation, ranks: usize) -> Command {
+    let mut command = Command::new(&mpi.mpirun);
+    command.args(["--allow-run-as-root", "--oversubscribe", "-np", &ranks.to_string(), "hostname"]);
+    command
+}
+
+fn on_ready_hosts(mpi: &Installation, hosts: usize) -> Times {
+    let shape = Shape { hosts, slots: 1, network: Network::Shared, launcher: Launcher::FirstHost };
+    let cluster = Cluster::start(shape, &mut Floor::default()).expect("the hosts start");
+    let mut command = cluster.mpirun(mpi);
+    command.args(["-np", &hosts.to_string(), "--map-by", "node", "hostname"]);
+    timed(&mut command, hosts)
+}
+
+fn run(mpi: &Installation, hosts: usize) -> Times {
+    let home = tempfile::tempdir().expect("a home");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unisono"));
+    command
+        .env("HOME", home.path())
+        .env_remove("XDG_STATE_HOME")
+        .args(["run", "--raw", "--slots", "1", "--hosts", &hosts.to_string(), "--mpi"])
+        .arg(&mpi.prefix)
+        .args(["--", "mpirun", "hostname"]);
+    timed(&mut command, hosts)
+}
+
+fn timed(command: &mut Command, ranks: usize) -> Times {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let start = Instant::now();
+    let mut child = command.spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+    lines.next().expect("a rank speaks").expect("its output can be read");
+    let first = start.elapsed();
+    let rest = lines.count();
+    let status = child.wait().expect("it ends");
+    let total = start.elapsed();
+    assert!(status.success() && rest + 1 == ranks, "{command:?}: {status}, {} lines", rest + 1);
+    Times { first, total }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
