@@ -118,7 +118,22 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
         used.processor.as_secs_f64()
     ));
     operator.terminate()?;
-    cluster.kubectl(&["delete", "mpijobs", "--all", "--cascade=foreground"]).map(|_| ())
+    clear(cluster)
+}
+
+/// Removes all jobs at once, and waits until their pods are gone.
+fn clear(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.api().delete(&format!("{}?propagationPolicy=Background", jobs_path("v1")))?;
+    let pods = "/api/v1/namespaces/default/pods";
+    wait::until(PATIENCE, "all jobs to be gone", || {
+        for path in [&jobs_path("v1"), pods] {
+            let list = cluster.api().get(path)?;
+            if list["items"].as_array().is_none_or(|items| !items.is_empty()) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    })
 }
 
 /// Waits until a job that cannot be read was refused: everything before it has been seen then.
@@ -161,7 +176,7 @@ fn by_operator(cluster: &Cluster, jobs: u32, workers: u32) -> anyhow::Result<Row
     let used = usage::of_process(operator.pid())?;
     ensure!(used.peak > 0, "no memory was used");
     operator.terminate()?;
-    cluster.kubectl(&["delete", "mpijobs", "--all", "--cascade=foreground"])?;
+    clear(cluster)?;
     let arm = "unisono";
     let (processor, peak) = (used.processor, used.peak);
     Ok(Row { jobs, workers, arm, seconds, requests, revisions, processor, peak })
