@@ -1,6 +1,7 @@
 //! The program as its users call it: words, files and streams go in, output and an exit code come out.
 
 mod dialects_agree;
+mod documents;
 mod environment;
 mod files;
 mod ks;

@@ -1,0 +1,38 @@
+//! The calls that the page on running shows, typed for real.
+
+use std::process::Command;
+
+use unisono_testbed::mpi::{self, Flavour};
+use unisono_testbed::program::Program;
+
+use crate::{SOON, TWO_TEMPLATES, User, text};
+
+#[test]
+fn every_run_of_the_page_on_running_ends_well() {
+    let user = User::of(Flavour::OpenMpi4);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let block = page.split("```sh\n").nth(1).and_then(|it| it.split("```").next());
+    let lines: Vec<&str> = block.expect("it shows calls").lines().collect();
+    assert!(lines.len() >= 9, "{lines:?}");
+
+    let home = user.home.path();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_unisono"), home.join("unisono")).expect("link");
+    std::os::unix::fs::symlink(user.program(Program::Hello), home.join("a.out")).expect("link");
+    // Open MPI 5 can hang after commands that end at once (docs/mpi.md).
+    let command = "\"mpirun -np 2 sh -c 'sleep 0.3; hostname'\"";
+    let job = TWO_TEMPLATES.replace("VERSION", "v2beta1").replace("COMMAND", command);
+    std::fs::write(home.join("job.yaml"), job).expect("write the job");
+    let other = mpi::find(Flavour::OpenMpi5).expect("another MPI").prefix.display().to_string();
+    for line in lines {
+        let line = line.replace("/opt/openmpi-5", &other);
+        let path = format!("{}:{}", home.display(), std::env::var("PATH").expect("a PATH"));
+        let mut command = Command::new("sh");
+        let (name, mark) = user.watch.variable();
+        command.args(["-c", &line]).env("PATH", path).env("HOME", home).env(name, mark);
+        command.current_dir(home);
+        let output = command.env_remove("XDG_STATE_HOME").output().expect("a shell starts");
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    }
+    user.watch.assert_nothing_left(SOON);
+}
