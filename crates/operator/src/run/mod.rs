@@ -1,7 +1,7 @@
 //! Being an operator: a client and options enter, jobs are run until somebody asks to stop.
 //!
-//! One thread. Watches fill a [`World`], which tells which jobs may have changed; a [`Queue`] hands each out once; a look
-//! at a job is a future, and many are under way at once. Nothing here decides: that is `plan`'s.
+//! One thread. Watches fill a [`World`](world::World), which tells which jobs may have changed; a [`Queue`](queue::Queue) hands
+//! each out once; a look at a job is a future, and many are under way at once. Nothing here decides: that is `plan`'s.
 
 mod controller;
 mod events;
