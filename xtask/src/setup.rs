@@ -1,4 +1,4 @@
-//! Installs what a Make target needs and the machine lacks: Debian packages, and MPIs that Debian does not carry.
+//! Installs what a Make target needs and the machine lacks: Debian packages, and MPIs and horovodrun, which Debian does not carry.
 
 use std::process::Command;
 
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     install_packages(args.purpose)?;
     if args.purpose >= For::Test {
         unisono_testbed::mpi::install_all(|what| eprintln!("{what}"))?;
+        unisono_testbed::horovod::install(|what| eprintln!("{what}"))?;
     }
     Ok(())
 }
@@ -52,7 +53,7 @@ fn install_packages(purpose: For) -> anyhow::Result<()> {
         })
         .map(|(_, _, package)| *package)
         .collect();
-    if purpose >= For::Test && unisono_testbed::mpi::python().is_none() {
+    if purpose >= For::Test && unisono_testbed::wheels::python().is_none() {
         missing.push("python3-venv");
     }
     if missing.is_empty() {

@@ -3,8 +3,10 @@
 
 mod cache;
 pub mod cluster;
+pub mod horovod;
 pub mod hosts;
 pub mod leaks;
 pub mod mpi;
 pub mod program;
 pub mod transport;
+pub mod wheels;

@@ -6,7 +6,7 @@ mod settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use install::{InstallError, install_all, python};
+pub use install::install_all;
 pub use settings::{HostSlots, hydra_hostfile, open_mpi_hostfile, settings};
 
 use crate::cache;

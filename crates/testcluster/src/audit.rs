@@ -30,6 +30,8 @@ pub struct Request {
     pub verb: String,
     /// The resource with its group and subresource, as in `jobs.batch/status` or `pods`.
     pub resource: String,
+    /// The namespace; empty where there is none.
+    pub namespace: String,
 }
 
 /// Numbers of requests.
@@ -49,7 +51,14 @@ impl Counts {
         Self(own.map(|(request, count)| (request.clone(), *count)).collect())
     }
 
-    /// Every kind of request with its number, by user, verb and resource.
+    /// Only the requests about one namespace.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        let own = self.0.iter().filter(|(request, _)| request.namespace == namespace);
+        Self(own.map(|(request, count)| (request.clone(), *count)).collect())
+    }
+
+    /// Every kind of request with its number, by user, verb, resource and namespace.
     pub fn iter(&self) -> impl Iterator<Item = (&Request, u64)> {
         self.0.iter().map(|(request, count)| (request, *count))
     }
@@ -66,6 +75,39 @@ pub(crate) fn since(walls: Walls, mark: Mark) -> anyhow::Result<Counts> {
     let mut log = File::open(walls.path(LOG)).context("open the audit log")?;
     log.seek(SeekFrom::Start(mark.0)).context("go to a mark")?;
     count(BufReader::new(log))
+}
+
+/// When the last request since the mark that fits the description was answered, in seconds after the first one that fits the other.
+pub(crate) fn span(
+    walls: Walls,
+    mark: Mark,
+    from: impl Fn(&Request) -> bool,
+    to: impl Fn(&Request) -> bool,
+) -> anyhow::Result<f64> {
+    let mut log = File::open(walls.path(LOG)).context("open the audit log")?;
+    log.seek(SeekFrom::Start(mark.0)).context("go to a mark")?;
+    let (mut first, mut last) = (None, None);
+    for line in BufReader::new(log).lines() {
+        let line = line.context("read the audit log")?;
+        let event: Event = serde_json::from_str(&line).context("read a line of the audit log")?;
+        let at = seconds(&event.stage_timestamp).context("read a moment of the audit log")?;
+        let request = event.request();
+        if from(&request) && first.is_none() {
+            first = Some(at);
+        }
+        if to(&request) {
+            last = Some(at);
+        }
+    }
+    let (first, last) = first.zip(last).context("no such requests")?;
+    // A day may have ended between.
+    Ok((last - first).rem_euclid(86_400.0))
+}
+
+/// The time of day of `2026-01-31T23:59:59.123456Z`.
+fn seconds(moment: &str) -> Option<f64> {
+    let clock = moment.split_once('T')?.1.strip_suffix('Z')?;
+    clock.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))
 }
 
 fn count(log: impl BufRead) -> anyhow::Result<Counts> {
@@ -87,6 +129,8 @@ struct Event {
     object_ref: Option<Object>,
     #[serde(rename = "requestURI")]
     uri: String,
+    #[serde(default)]
+    stage_timestamp: String,
 }
 
 #[derive(Deserialize)]
@@ -103,16 +147,19 @@ struct Object {
     api_group: String,
     #[serde(default)]
     subresource: String,
+    #[serde(default)]
+    namespace: String,
 }
 
 impl Event {
     fn request(self) -> Request {
+        let namespace = self.object_ref.as_ref().map(|it| it.namespace.clone()).unwrap_or_default();
         let resource = match self.object_ref {
             Some(object) if !object.resource.is_empty() => object.name(),
             // Discovery, health, metrics: no object, only a path.
             _ => self.uri.split('?').next().unwrap_or_default().to_owned(),
         };
-        Request { user: self.user.username, verb: self.verb, resource }
+        Request { user: self.user.username, verb: self.verb, resource, namespace }
     }
 }
 
@@ -140,7 +187,7 @@ mod tests {
             "\n",
             r#"{"verb":"create","user":{"username":"a"},"objectRef":{"resource":"pods"},"requestURI":"/api/v1/pods"}"#,
             "\n",
-            r#"{"verb":"patch","user":{"username":"b"},"objectRef":{"resource":"jobs","apiGroup":"batch","subresource":"status"},"requestURI":"/x"}"#,
+            r#"{"verb":"patch","user":{"username":"b"},"objectRef":{"resource":"jobs","apiGroup":"batch","subresource":"status","namespace":"lab"},"requestURI":"/x"}"#,
             "\n",
             r#"{"verb":"get","user":{"username":"b"},"requestURI":"/readyz?verbose"}"#,
         );
@@ -149,5 +196,12 @@ mod tests {
         assert_eq!(counts.count(|request| request.resource == "jobs.batch/status"), 1);
         assert_eq!(counts.of_user("b").count(|request| request.resource == "/readyz"), 1);
         assert_eq!(counts.of_user("c").iter().count(), 0);
+        assert_eq!(counts.in_namespace("lab").iter().count(), 1);
+    }
+
+    #[test]
+    fn moments_are_read_to_the_microsecond() {
+        assert_eq!(seconds("2026-01-31T01:00:02.500000Z"), Some(3602.5));
+        assert_eq!(seconds("yesterday"), None);
     }
 }

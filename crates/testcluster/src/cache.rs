@@ -7,9 +7,16 @@
 use std::fs;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
+
+/// Sixteen digits are enough to tell a few versions apart and short enough to read.
+const KEY_DIGITS: usize = 16;
+
+/// How long a folder is kept that nobody asks for.
+const KEPT_UNUSED: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// The folder that all checkouts of the project share: `$UNISONO_CACHE`, else `unisono` in
 /// `$XDG_CACHE_HOME`, else in `~/.cache`.
@@ -43,6 +50,7 @@ pub(crate) fn folder(
     let root = cluster_root()?;
     let place = root.join(format!("{name}-{}", key.short()));
     if place.exists() {
+        note_use(&place)?;
         return Ok(place);
     }
     let lock = File::create(root.join(format!(".{name}.lock"))).context("create a lock")?;
@@ -59,7 +67,34 @@ pub(crate) fn folder(
     make(draft.path()).with_context(|| format!("make {}", place.display()))?;
     let draft = draft.keep();
     fs::rename(&draft, &place).with_context(|| format!("rename to {}", place.display()))?;
+    note_use(&place)?;
+    remove_unused(&root, SystemTime::now())?;
     Ok(place)
+}
+
+/// Other checkouts make the same folders or others, so what is used is known by when it was asked for last.
+fn note_use(place: &Path) -> anyhow::Result<()> {
+    let noted = File::open(place).and_then(|folder| folder.set_modified(SystemTime::now()));
+    noted.with_context(|| format!("note that {} is used", place.display()))
+}
+
+/// Removes folders that nobody has asked for in a long time: those of versions that no checkout has any more.
+fn remove_unused(root: &Path, now: SystemTime) -> anyhow::Result<()> {
+    for entry in fs::read_dir(root).context("list the cache")? {
+        let entry = entry.context("list the cache")?;
+        let used = entry.metadata().and_then(|it| it.modified()).context("look at the cache")?;
+        let unused = now.duration_since(used).unwrap_or_default();
+        if is_made_here(&entry.file_name().to_string_lossy()) && unused > KEPT_UNUSED {
+            fs::remove_dir_all(entry.path()).context("remove what nobody uses")?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is one that this cache gives: a name and a key.
+fn is_made_here(name: &str) -> bool {
+    let key = name.rsplit_once('-').filter(|(name, _)| !name.starts_with('.')).map(|(_, key)| key);
+    key.is_some_and(|key| key.len() == KEY_DIGITS && key.bytes().all(|it| it.is_ascii_hexdigit()))
 }
 
 /// Removes what was begun by processes that were killed: while the lock is held, nobody works on it.
@@ -95,9 +130,8 @@ impl Key {
         Ok(self.with(bytes))
     }
 
-    /// Sixteen digits are enough to tell a few versions apart and short enough to read.
     pub(crate) fn short(&self) -> String {
-        hexadecimal(&self.0.clone().finalize())[..16].to_owned()
+        hexadecimal(&self.0.clone().finalize())[..KEY_DIGITS].to_owned()
     }
 }
 
@@ -126,6 +160,23 @@ mod tests {
             Key::new().with("ab").with("c").short(),
             Key::new().with("a").with("bc").short()
         );
+    }
+
+    #[test]
+    fn only_what_this_cache_made_and_nobody_asks_for_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let unused = ["etcd-0123456789abcdef", "notes-of-mine", ".etcd.lock", "etcd-0123"];
+        for name in unused.iter().chain(&["image-x-fedcba9876543210"]) {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        let later = SystemTime::now() + KEPT_UNUSED + Duration::from_secs(60);
+        let used = File::open(root.path().join("image-x-fedcba9876543210")).unwrap();
+        used.set_modified(later).unwrap();
+        remove_unused(root.path(), later).unwrap();
+        let left = fs::read_dir(root.path()).unwrap().flatten().map(|it| it.file_name());
+        let mut left: Vec<String> = left.map(|it| it.to_string_lossy().into_owned()).collect();
+        left.sort();
+        assert_eq!(left, [".etcd.lock", "etcd-0123", "image-x-fedcba9876543210", "notes-of-mine"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 
 use crate::api::Api;
 use crate::certificates::{Authority, Identity};
-use crate::control_plane::{self, Programs, in_cluster};
+use crate::control_plane::{self, API_SERVER, Programs, in_cluster};
 use crate::images::Image;
 use crate::namespaces::{self, HOME, Lease, Walls};
 use crate::node::{Boot, Node};
@@ -52,6 +52,7 @@ pub struct Cluster {
 #[derive(Debug)]
 struct Owner {
     lease: Lease,
+    programs: Programs,
     boot: Boot,
     authority: Authority,
 }
@@ -84,9 +85,9 @@ impl Cluster {
             walls,
             api: Api::new(walls, &authority.identity.certificate, &admin)?,
             parts: Mutex::default(),
-            owner: Some(Owner { lease, boot, authority }),
+            owner: Some(Owner { lease, programs, boot, authority }),
         };
-        cluster.boot_up(&programs, &admin)?;
+        cluster.boot_up(&admin)?;
         Ok(cluster)
     }
 
@@ -163,6 +164,21 @@ impl Cluster {
         Ok(())
     }
 
+    /// Kills the API server, with everything that it has not answered yet.
+    pub fn stop_api_server(&self) -> anyhow::Result<()> {
+        let mut parts = self.parts();
+        let running = parts.iter().position(|part| part.name() == API_SERVER);
+        let part = parts.remove(running.context("the API server is not running")?);
+        self.walls.kill_program(API_SERVER)?;
+        part.wait()
+    }
+
+    /// Starts the API server again and returns when it answers.
+    pub fn start_api_server(&self) -> anyhow::Result<()> {
+        let programs = &self.owner()?.programs;
+        control_plane::start_api_server(self.walls, &self.api, programs, &mut self.parts())
+    }
+
     /// Gives every running node one more image, from a `docker save` archive.
     pub fn load(&self, archive: &Path) -> anyhow::Result<()> {
         self.nodes.iter().try_for_each(|node| node.load(archive))
@@ -229,6 +245,16 @@ impl Cluster {
         audit::since(self.walls, mark)
     }
 
+    /// Seconds from the first request since a moment that fits one description to the last one that fits the other.
+    pub fn span_since(
+        &self,
+        mark: audit::Mark,
+        from: impl Fn(&audit::Request) -> bool,
+        to: impl Fn(&audit::Request) -> bool,
+    ) -> anyhow::Result<f64> {
+        audit::span(self.walls, mark, from, to)
+    }
+
     /// The number of writes that the cluster's store has seen.
     pub fn etcd_revision(&self) -> anyhow::Result<u64> {
         usage::etcd_revision(self.walls)
@@ -239,8 +265,8 @@ impl Cluster {
         usage::of_program(self.walls, program)
     }
 
-    fn boot_up(&self, programs: &Programs, admin: &Identity) -> anyhow::Result<()> {
-        let authority = &self.owner()?.authority;
+    fn boot_up(&self, admin: &Identity) -> anyhow::Result<()> {
+        let Owner { authority, programs, .. } = self.owner()?;
         control_plane::write_files(self.walls, authority, admin)?;
         control_plane::start(self.walls, &self.api, programs, &mut self.parts())?;
         for node in &self.nodes {

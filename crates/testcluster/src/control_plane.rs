@@ -12,6 +12,9 @@ use crate::namespaces::{CACHE, HOME, Walls};
 use crate::network;
 use crate::part::{self, Part};
 
+/// The program, and the part of the cluster.
+pub(crate) const API_SERVER: &str = "kube-apiserver";
+
 /// Every request is logged once, when it was answered, by who asked for what.
 const AUDIT_POLICY: &str = r#"{
     "apiVersion": "audit.k8s.io/v1",
@@ -28,6 +31,7 @@ const NODE_GRACE: &str = "8s";
 const EVICTION_SECONDS: &str = "10";
 
 /// Where the cluster's programs are, as its own processes see them, and what they are told besides.
+#[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) api_server_flags: Vec<String>,
     pub(crate) folder: PathBuf,
@@ -52,13 +56,24 @@ pub(crate) fn start(
     };
     parts.push(start("etcd", &etcd_arguments())?);
     // The API server waits for etcd by itself; the other two would give up.
-    let mut arguments = api_server_arguments();
-    arguments.extend_from_slice(&programs.api_server_flags);
-    parts.push(start("kube-apiserver", &arguments)?);
-    part::wait(parts, "the API server", || Ok(api.get("/readyz").is_ok().then_some(())))?;
+    start_api_server(walls, api, programs, parts)?;
     parts.push(start("kube-controller-manager", &controller_arguments())?);
     parts.push(start("kube-scheduler", &scheduler_arguments())?);
     Ok(())
+}
+
+/// Starts the API server and returns when it answers.
+pub(crate) fn start_api_server(
+    walls: Walls,
+    api: &Api,
+    programs: &Programs,
+    parts: &mut Vec<Part>,
+) -> anyhow::Result<()> {
+    let mut arguments = api_server_arguments();
+    arguments.extend_from_slice(&programs.api_server_flags);
+    let program = programs.folder.join(API_SERVER);
+    parts.push(Part::start(walls, API_SERVER, &program, &arguments)?);
+    part::wait(parts, "the API server", || Ok(api.get("/readyz").is_ok().then_some(())))
 }
 
 /// Writes what the four read.

@@ -173,6 +173,21 @@ impl Walls {
         })
     }
 
+    /// Kills every process of the cluster that runs this program, but not those that run inside nodes.
+    pub(crate) fn kill_program(self, program: &str) -> anyhow::Result<()> {
+        let space = |process: Pid| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+        let own = space(self.init);
+        let runs = |words: &[String]| {
+            words.first().is_some_and(|it| it.rsplit('/').next() == Some(program))
+        };
+        let running: Vec<Pid> = command_lines()?
+            .filter(|(process, words)| runs(words) && space(*process) == own)
+            .map(|(process, _)| process)
+            .collect();
+        ensure!(!running.is_empty(), "no process of the cluster runs {program}");
+        running.into_iter().try_for_each(kill)
+    }
+
     pub(crate) fn pid(self) -> Pid {
         self.init
     }

@@ -13,9 +13,9 @@ const QUEUES: &str = "/apis/kueue.x-k8s.io/v1beta1";
 
 fn main() -> ExitCode {
     Suite::new(Options::default())
-        .test("coredns_answers_for_pods", names)
-        .test("a_gang_starts_together_or_not_at_all", gang)
-        .test("kueue_holds_a_job_until_there_is_room", queue)
+        .exclusive("coredns_answers_for_pods", names)
+        .exclusive("a_gang_starts_together_or_not_at_all", gang)
+        .exclusive("kueue_holds_a_job_until_there_is_room", queue)
         .run()
 }
 

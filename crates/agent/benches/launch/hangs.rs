@@ -1,4 +1,5 @@
-//! How often Open MPI 5's launcher never ends after the bad end of a rank, by transport: is it the transport's fault?
+//! How often launchers never end after the bad end of a rank, by transport: is it the transport's fault? Open MPI 5's, or that of
+//! the flavours that are named.
 //!
 //! Runs only when it is asked for by name, because every hang costs its patience.
 
@@ -23,16 +24,26 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const RUNS: usize = 30;
 
 /// The bad ends: a name, and the program with its arguments.
-const ENDS: [(&str, Program, &[&str]); 3] = [
+const ENDS: [(&str, Program, &[&str]); 4] = [
     ("segmentation fault", Program::Segfault, &["5"]),
     ("`MPI_Abort`", Program::Abort, &["3", "42"]),
     ("exit code 3", Program::ExitCode, &["4", "3"]),
+    ("the same before `MPI_Finalize`", Program::ExitCode, &["4", "3", "before-finalize"]),
 ];
 
 pub(crate) fn measure(arguments: &[String]) -> anyhow::Result<()> {
     let runs = arguments.iter().find_map(|it| it.parse().ok()).unwrap_or(RUNS);
-    let mpi = mpi::find(Flavour::OpenMpi5)?;
-    let mut hangs = [Arm::Floor, Arm::Agent, Arm::SshCurve25519].map(|arm| (arm, [0; 3]));
+    let is_named = |flavour: &Flavour| arguments.iter().any(|it| it == flavour.name());
+    let mut flavours: Vec<Flavour> = Flavour::ALL.into_iter().filter(is_named).collect();
+    if flavours.is_empty() {
+        flavours.push(Flavour::OpenMpi5);
+    }
+    flavours.into_iter().try_for_each(|flavour| measure_one(flavour, runs))
+}
+
+fn measure_one(flavour: Flavour, runs: usize) -> anyhow::Result<()> {
+    let mpi = mpi::find(flavour)?;
+    let mut hangs = [Arm::Floor, Arm::Agent, Arm::SshCurve25519].map(|arm| (arm, [0; ENDS.len()]));
     for _ in 0..runs {
         for (arm, hangs) in &mut hangs {
             // A fresh cluster: what a hang leaves behind must not meet the next run.
@@ -51,7 +62,7 @@ pub(crate) fn measure(arguments: &[String]) -> anyhow::Result<()> {
         .collect();
     let heads: Vec<&str> =
         std::iter::once("transport").chain(ENDS.iter().map(|end| end.0)).collect();
-    table("Open MPI 5 launchers that never ended", &heads, &rows);
+    table(&format!("Launchers of {} that never ended", flavour.name()), &heads, &rows);
     Ok(())
 }
 

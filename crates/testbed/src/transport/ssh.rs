@@ -49,6 +49,7 @@ impl Transport for Ssh {
              StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n{exchange}"
         );
         fs::write(folder.join("ssh_config"), client)?;
+        fs::write(folder.join("passwd"), with_plain_shell(&fs::read_to_string("/etc/passwd")?))?;
         for seat in seats {
             let server = format!(
                 "ListenAddress {}\nPort {PORT}\nHostKey {at}/host_key\nAuthorizedKeysFile {at}/authorized_keys\n\
@@ -60,11 +61,12 @@ impl Transport for Ssh {
         Ok(())
     }
 
-    /// sshd wants a folder in `/run`, and `ssh` is told by its system-wide file: both are changed for this host only.
+    /// sshd wants a folder in `/run`, `ssh` is told by its system-wide file, and commands are run by root's shell: all three are
+    /// changed for this host only.
     fn process_one(&self, seat: &Seat) -> Vec<OsString> {
         let script = format!(
-            "mount -t tmpfs tmpfs /run && mkdir /run/sshd && mount --bind {}/ssh_config /etc/ssh/ssh_config \
-             && exec /usr/sbin/sshd -D -e -f {}",
+            "mount -t tmpfs tmpfs /run && mkdir /run/sshd && mount --bind {0}/ssh_config /etc/ssh/ssh_config \
+             && mount --bind {0}/passwd /etc/passwd && exec /usr/sbin/sshd -D -e -f {1}",
             self.folder.display(),
             self.server_settings(seat).display()
         );
@@ -86,6 +88,15 @@ impl Ssh {
     }
 }
 
+/// The list of users with /bin/sh for root: what a user's own shell reads when it starts is not the transport's doing.
+fn with_plain_shell(users: &str) -> String {
+    let plain = |line: &str| match line.strip_prefix("root:").and_then(|it| it.rsplit_once(':')) {
+        Some((entry, _)) => format!("root:{entry}:/bin/sh\n"),
+        None => format!("{line}\n"),
+    };
+    users.lines().map(plain).collect()
+}
+
 fn make_key(path: &Path) -> Result<(), TransportError> {
     let output =
         Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(path).output();
@@ -99,5 +110,17 @@ fn make_key(path: &Path) -> Result<(), TransportError> {
             "no ssh-keygen: install the Debian package openssh-client".to_owned(),
         )),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_gets_a_plain_shell_and_nobody_else_does() {
+        let users = "root:x:0:0:root:/root:/bin/zsh\nme:x:1:1::/home/me:/bin/bash\n";
+        let plain = "root:x:0:0:root:/root:/bin/sh\nme:x:1:1::/home/me:/bin/bash\n";
+        assert_eq!(with_plain_shell(users), plain);
     }
 }

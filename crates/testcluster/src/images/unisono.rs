@@ -23,7 +23,12 @@ pub fn unisono_archive() -> anyhow::Result<PathBuf> {
 
 /// Builds the agent and the whole program and packs both as [`OPERATOR`]. Takes minutes the first time.
 pub fn operator_archive() -> anyhow::Result<PathBuf> {
-    pack(OPERATOR, &[&static_program("agent")?, &static_program("program")?])
+    pack(OPERATOR, &[&static_program("agent")?, &static_unisono()?])
+}
+
+/// Builds the whole program, static, and tells where it is.
+pub fn static_unisono() -> anyhow::Result<PathBuf> {
+    static_program("program")
 }
 
 /// Builds one static program; the task prints its path.
