@@ -1,4 +1,4 @@
-//! What the program was called to do: its arguments go in, one of six calls comes out.
+//! What the program was called to do: its arguments go in, one of seven calls comes out.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -19,13 +19,16 @@ unisono-agent: starts MPI ranks on the hosts of a job, in place of sshd and ssh
   unisono-agent rsh     [ssh options] HOST COMMAND…
       runs a command on a host of the job; also when called as `unisono-rsh`, `rsh` or `ssh`
   unisono-agent ready   [--table FILE] [--key FILE] [--identity TEXT] [--attempt N] [--epoch N]
-                        [--hostfile FILE] [--hydra-hostfile FILE] [--by address|name] [--timeout SECONDS]
-                        [--name NAME] [--proof FILE] [--path DIR] [--watch-parent] [--once] [-- COMMAND…]
-      waits for the host table and for every host (with --once each is asked only once), writes the hostfiles, then runs the command
+                        [--hostfile FILE] [--hydra-hostfile FILE] [--bare-hostfile FILE] [--by address|name] [--timeout SECONDS]
+                        [--name NAME] [--proof FILE] [--last-words FILE] [--path DIR] [--watch-parent] [--once] [-- COMMAND…]
+      waits for the host table and for every host (with --once each is asked only once), writes the hostfiles, then runs the command;
+      last words are where ranks ran and what the command said last
   unisono-agent rank    PROGRAM ARGUMENTS…
-      writes down in the launch proof which rank begins here, and becomes the program; also when called as `unisono-rank`
-  unisono-agent install DIR
-      copies itself there, with the names it answers to
+      writes down in the launch proof which rank begins here and how it ends, and becomes the program; also when called as `unisono-rank`
+  unisono-agent install DIR [--code FOLDER]
+      copies itself there, with the names it answers to; the archive whose pieces are in a folder is unpacked to DIR/code
+  unisono-agent end-with FILE
+      waits until an exit code stands in the file, and ends with it
   unisono-agent keys    --launcher NAME… --host NAME… DIR
       makes the keys of one job
 
@@ -47,8 +50,10 @@ pub(crate) enum Call {
     Ready(Box<Wish>),
     /// Tell which rank this is and become its program.
     Rank(Vec<OsString>),
-    /// Copy the program.
-    Install(PathBuf),
+    /// Copy the program, and unpack the code whose pieces are in the second folder.
+    Install(PathBuf, Option<PathBuf>),
+    /// Wait for an exit code in a file, and end with it.
+    EndWith(PathBuf),
     /// Make keys.
     Keys { launchers: Vec<String>, hosts: Vec<String>, folder: PathBuf },
     /// Say how it is used.
@@ -58,9 +63,9 @@ pub(crate) enum Call {
 /// A call that cannot be understood.
 #[derive(Debug, Error)]
 pub(crate) enum CallError {
-    #[error("say what to do: serve, rsh, ready, rank, install, keys or --help")]
+    #[error("say what to do: serve, rsh, ready, rank, install, end-with, keys or --help")]
     Nothing,
-    #[error("`{0}` is none of serve, rsh, ready, rank, install, keys")]
+    #[error("`{0}` is none of serve, rsh, ready, rank, install, end-with, keys")]
     Unknown(String),
     #[error("{0} needs a value")]
     NoValue(String),
@@ -70,6 +75,8 @@ pub(crate) enum CallError {
     Unexpected(String),
     #[error("install needs the folder to copy to")]
     NoFolder,
+    #[error("end-with needs the file in which the exit code will stand")]
+    NoFile,
     #[error("keys needs a folder, at least one --launcher and at least one --host")]
     IncompleteKeys,
     #[error(transparent)]
@@ -93,8 +100,15 @@ pub(crate) fn read(arguments: &[OsString], settings: &mut Settings) -> Result<Ca
         Some("ready") => ready(rest, settings),
         Some("rank") => Ok(Call::Rank(rest.to_vec())),
         Some("install") => match rest {
-            [folder] => Ok(Call::Install(folder.into())),
+            [folder] => Ok(Call::Install(folder.into(), None)),
+            [folder, option, code] if option == "--code" => {
+                Ok(Call::Install(folder.into(), Some(code.into())))
+            }
             _ => Err(CallError::NoFolder),
+        },
+        Some("end-with") => match rest {
+            [file] => Ok(Call::EndWith(file.into())),
+            _ => Err(CallError::NoFile),
         },
         Some("keys") => keys(rest),
         Some("help" | "--help" | "-h") => Ok(Call::Help),
@@ -122,11 +136,13 @@ fn ready(arguments: &[OsString], settings: &mut Settings) -> Result<Call, CallEr
         epoch: None,
         hostfile: None,
         hydra_hostfile: None,
+        bare_hostfile: None,
         by: By::Address,
         asks_once: false,
         timeout: USUAL_TIMEOUT,
         name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         path: None,
+        last_words: None,
         watch_parent: false,
         command: Vec::new(),
     };
@@ -141,9 +157,11 @@ fn ready(arguments: &[OsString], settings: &mut Settings) -> Result<Call, CallEr
             "--epoch" => wish.epoch = Some(options.number(option)?),
             "--hostfile" => wish.hostfile = Some(options.path(option)?),
             "--hydra-hostfile" => wish.hydra_hostfile = Some(options.path(option)?),
+            "--bare-hostfile" => wish.bare_hostfile = Some(options.path(option)?),
             "--timeout" => wish.timeout = Duration::from_secs(options.number(option)?.into()),
             "--name" => wish.name = options.text(option)?,
             "--path" => wish.path = Some(options.path(option)?),
+            "--last-words" => wish.last_words = Some(options.path(option)?),
             "--watch-parent" => wish.watch_parent = true,
             "--once" => wish.asks_once = true,
             "--by" => wish.by = by(options.text(option)?)?,

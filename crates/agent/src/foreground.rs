@@ -1,13 +1,15 @@
-//! Runs a command in our place, with our own standard streams, under supervision: a command goes in, its outcome comes out, no process stays behind.
+//! Runs a command in our place, with our own standard streams, under supervision: a command goes in, its outcome and what it said last
+//! come out, no process stays behind.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::echo::{Echo, Echoing};
 use crate::polling::PollSet;
 use crate::processes;
 use crate::proof::{Event, Proof};
@@ -15,17 +17,29 @@ use crate::ranks::{Changes, Watch};
 use crate::sys;
 use crate::tree::{self, Outcome, Tree};
 
-/// Runs the command and waits for its whole tree to be gone. When `parent` is given and ends, the command is ended.
+/// How a command ended.
+pub(crate) struct Ran {
+    pub(crate) outcome: Outcome,
+    /// What it said last, where somebody listened.
+    pub(crate) last_lines: Vec<String>,
+}
+
+/// Runs the command and waits for its whole tree to be gone. When `parent` is given and ends, the command is ended. What it
+/// writes to an echo is passed on.
 pub(crate) fn run(
     command: &mut Command,
     parent: Option<OwnedFd>,
     proof: &Proof,
-) -> io::Result<Outcome> {
+    echo: Option<Echo>,
+) -> io::Result<Ran> {
     let signals = tree::supervisor_signals()?;
     // A group of its own: what a terminal sends to ours must reach the command once, through us, and not twice.
     command.process_group(0);
     sys::unblock_signals(command);
     let (mut tree, _child) = Tree::start(command)?;
+    // Our copies of what the command writes to are closed with this, so that its end is seen.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let echoing = echo.map(Echo::begin);
     give_terminal(tree.main());
     let mut told_to_end = false;
     let mut parent = parent;
@@ -39,7 +53,8 @@ pub(crate) fn run(
             due = tree.advance(now);
             if tree.is_gone() {
                 tell(proof, watch.look());
-                return Ok(outcome);
+                let last_lines = echoing.map(Echoing::last_lines).unwrap_or_default();
+                return Ok(Ran { outcome, last_lines });
             }
         } else if let Some(changes) = watch.advance(now) {
             tell(proof, changes);

@@ -12,6 +12,8 @@ pub enum Family {
     OpenMpi,
     /// `host:n`: MPICH and Intel MPI.
     Hydra,
+    /// `host`: whoever takes every host for one rank.
+    Bare,
 }
 
 /// What hosts are called in the file.
@@ -43,6 +45,7 @@ fn line(host: &Host, family: Family, by: By) -> String {
     match family {
         Family::OpenMpi => format!("{called} slots={}\n", host.slots),
         Family::Hydra => format!("{called}:{}\n", host.slots),
+        Family::Bare => format!("{called}\n"),
     }
 }
 
@@ -66,6 +69,7 @@ mod tests {
         assert_eq!(hostfile(&table, Family::Hydra, By::Address), "10.0.0.2:2\n[fd00::3]:1\n");
         assert_eq!(hostfile(&table, Family::OpenMpi, By::Name), "w-0 slots=2\nw-1 slots=1\n");
         assert_eq!(hostfile(&table, Family::Hydra, By::Name), "w-0:2\nw-1:1\n");
+        assert_eq!(hostfile(&table, Family::Bare, By::Name), "w-0\nw-1\n");
     }
 
     #[test]

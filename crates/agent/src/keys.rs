@@ -317,7 +317,9 @@ pub(crate) fn read_named(path: &Path) -> Result<BTreeMap<String, PublicKey>, Key
 pub(crate) fn is_usable_name(name: &str) -> bool {
     name.len() <= 253
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.chars().all(|each| each.is_ascii_alphanumeric() || matches!(each, '-' | '_' | '.'))
+        && name
+            .chars()
+            .all(|each| each.is_ascii_alphanumeric() || matches!(each, '-' | '_' | '.' | '~'))
 }
 
 fn signing_pair(seed: &[u8; KEY_BYTES]) -> Result<Ed25519KeyPair, KeyError> {

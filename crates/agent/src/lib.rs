@@ -18,14 +18,18 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod channel;
+mod code;
 mod command_line;
 mod connection;
 mod dial;
+mod echo;
+mod end_with;
 mod foreground;
 mod frame;
 pub mod hostfile;
 mod install;
 pub mod keys;
+pub mod last_words;
 mod launch;
 mod log;
 mod outlet;
@@ -46,6 +50,7 @@ mod sys;
 pub mod table;
 mod tls;
 mod tree;
+mod witness;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -98,8 +103,14 @@ fn perform(call: Call, settings: &Settings) -> u8 {
             let error = rank_start::begin(settings, &command);
             failed(&error, error.code())
         }
-        Call::Install(folder) => {
-            install::install(&folder).map_or_else(|error| failed(&error, FAILED), |()| 0)
+        Call::Install(folder, pieces) => {
+            let installed = install::install(&folder).map_err(|error| failed(&error, FAILED));
+            let unpacked = installed.and_then(|()| match pieces {
+                Some(pieces) => code::unpack(&pieces, &folder.join("code"))
+                    .map_err(|error| failed(&error, FAILED)),
+                None => Ok(()),
+            });
+            unpacked.map_or_else(|code| code, |()| 0)
         }
         Call::Keys { launchers, hosts, folder } => keys::JobKeys::mint(
             launchers.iter().map(String::as_str),
@@ -107,6 +118,9 @@ fn perform(call: Call, settings: &Settings) -> u8 {
         )
         .and_then(|keys| keys.write(&folder))
         .map_or_else(|error| failed(&error, FAILED), |()| 0),
+        Call::EndWith(file) => {
+            end_with::end_with(&file).unwrap_or_else(|error| failed(&error, FAILED))
+        }
         Call::Help => say(command_line::USAGE),
     }
 }

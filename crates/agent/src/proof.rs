@@ -47,6 +47,13 @@ pub enum Event {
     Rank(Rank),
     /// That rank has ended.
     RankGone(Rank),
+    /// How a rank ended, by its witness.
+    RankEnded {
+        /// Its number in the job.
+        rank: u32,
+        /// Its exit code, or 128 and its signal.
+        code: i32,
+    },
     /// The command ended by itself.
     Exited {
         /// With this code.
@@ -88,11 +95,15 @@ impl Proof {
 
     /// Appends one line. A proof that cannot be written must not stop the job it is about, but it must be said.
     pub(crate) fn tell(&self, event: Event) {
+        self.tell_at(now(), event);
+    }
+
+    /// The same of something that happened a moment ago.
+    pub(crate) fn tell_at(&self, at: u64, event: Event) {
         let Some(file) = &self.file else {
             return;
         };
-        let record =
-            Record { at: now(), host: self.host.clone(), launch: std::process::id(), event };
+        let record = Record { at, host: self.host.clone(), launch: std::process::id(), event };
         if let Err(error) = append(file, &record) {
             crate::log::line(format_args!(
                 "cannot write the launch proof {}: {error}",
@@ -120,7 +131,8 @@ fn append(file: &Path, record: &Record) -> io::Result<()> {
     fs::OpenOptions::new().append(true).create(true).open(file)?.write_all(&line)
 }
 
-fn now() -> u64 {
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
 //! The beginning of a rank, where a launcher can be told to start ranks through a program: its command goes in, a line of the
-//! launch proof comes out, and this process becomes the rank. So a rank is known however short it lives.
+//! launch proof comes out, and this process becomes the rank. So a rank is known however short it lives, and its end is, too.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::proof::{Event, Proof};
 use crate::ranks;
 use crate::settings::Settings;
+use crate::witness;
 
 /// Why the rank's program does not run.
 #[derive(Debug, Error)]
@@ -38,7 +39,9 @@ pub(crate) fn begin(settings: &Settings, command: &[OsString]) -> RankError {
     };
     if let Some(rank) = ranks::own() {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Proof::new(settings.proof.as_deref(), &host).tell(Event::Rank(rank));
+        let proof = Proof::new(settings.proof.as_deref(), &host);
+        witness::leave(&proof, &rank);
+        proof.tell(Event::Rank(rank));
     }
     let source = Command::new(program).args(arguments).exec();
     RankError::Program { program: program.to_string_lossy().into_owned(), source }

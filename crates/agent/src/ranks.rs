@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::polling::until;
 use crate::processes;
+use crate::witness;
 
 /// A rank's number, by MPI: Open MPI sets the first two, Hydra (MPICH, Intel MPI) the third.
 const RANK: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
@@ -20,6 +21,9 @@ const WORLD_SIZE: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
 /// An environment longer than this is not searched to its end.
 const LONGEST_ENVIRONMENT: u64 = 1 << 20;
+
+/// The kernel cuts names at 16 bytes.
+const LONGEST_NAME: u64 = 64;
 
 /// The first look comes soon and each later one after twice the time, up to the last: a job of a third of a second is seen, and one of a day costs nothing.
 const FIRST_LOOK: Duration = Duration::from_millis(25);
@@ -125,8 +129,13 @@ fn rank_of(pid: Pid) -> Option<Rank> {
     let pid = pid.as_raw_nonzero().get();
     let environment =
         processes::contents(&format!("/proc/{pid}/environ"), LONGEST_ENVIRONMENT).ok()?;
+    let rank = number(&environment, &RANK)?;
+    let name = processes::contents(&format!("/proc/{pid}/comm"), LONGEST_NAME).ok()?;
+    if name.trim_ascii_end() == witness::NAME.as_bytes() {
+        return None;
+    }
     Some(Rank {
-        rank: number(&environment, &RANK)?,
+        rank,
         pid,
         local_size: number(&environment, &LOCAL_SIZE),
         world_size: number(&environment, &WORLD_SIZE),

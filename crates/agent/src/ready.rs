@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::echo::Echo;
 use crate::foreground;
 use crate::hostfile::{By, Family, hostfile};
 use crate::keys::{KeyError, SecretKey};
+use crate::last_words::LastWords;
 use crate::log;
 use crate::polling::{PollSet, until};
 use crate::probe::{ProbeError, Probes};
-use crate::proof::{self, Event, Proof};
+use crate::proof::{self, Event, Proof, Record};
 use crate::settings::Settings;
 use crate::sys::{self, Signals};
 use crate::table::{HostTable, TableError};
@@ -36,6 +38,9 @@ const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 /// How often the table is looked at until it is there.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// How often it is looked at while hosts are waited for: one that had to begin anew may have another address.
+const LOOK_FOR_CHANGES: Duration = Duration::from_secs(1);
+
 /// What `ready` is told by its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wish {
@@ -49,6 +54,8 @@ pub(crate) struct Wish {
     pub(crate) hostfile: Option<PathBuf>,
     /// Where the MPICH and Intel MPI hostfile goes.
     pub(crate) hydra_hostfile: Option<PathBuf>,
+    /// Where the list of hosts' names goes.
+    pub(crate) bare_hostfile: Option<PathBuf>,
     /// What hosts are called in them.
     pub(crate) by: By,
     /// Whether each host is asked only once: who knows that all were up need not wait for one that has ended since.
@@ -59,6 +66,8 @@ pub(crate) struct Wish {
     pub(crate) name: String,
     /// A folder to be put in front of the command's `PATH`, so that its scripts find our `ssh`.
     pub(crate) path: Option<PathBuf>,
+    /// Where to leave a message when all is over: where ranks ran, and what the command said last.
+    pub(crate) last_words: Option<PathBuf>,
     /// Whether the command ends when our parent does.
     pub(crate) watch_parent: bool,
     /// What to run when all is ready.
@@ -98,19 +107,36 @@ impl ReadyError {
     }
 }
 
-/// Waits, writes, runs; gives the command's exit code, or 0 when there is no command.
+/// Waits, writes, runs; gives the command's exit code, or 0 when there is no command. Last words are left either way.
 pub(crate) fn ready(settings: &Settings, wish: &Wish) -> Result<u8, ReadyError> {
+    let mut words = LastWords::default();
+    let result = carry_out(settings, wish, &mut words);
+    if let Err(error) = &result {
+        words.lines.push(format!("unisono-agent: {}", log::chain(error)));
+    }
+    if let Some(file) = wish.last_words.as_deref().filter(|_| !wish.command.is_empty())
+        && let Err(error) = words.leave(file)
+    {
+        log::line(format_args!("cannot leave a message in {}: {error}", file.display()));
+    }
+    result
+}
+
+fn carry_out(settings: &Settings, wish: &Wish, words: &mut LastWords) -> Result<u8, ReadyError> {
     let parent = rustix::process::getppid().filter(|_| wish.watch_parent);
     let parent = parent.map(foreground::watch_process).transpose()?;
     let key = SecretKey::read(&settings.launcher_key)?;
     let mut patience = Patience::new(wish.timeout)?;
     let table = await_table(settings, wish, &mut patience)?;
-    let own_address = await_hosts(&table, wish, &key, &mut patience)?;
+    let (table, own_address) = await_hosts(settings, table, wish, &key, &mut patience)?;
     drop((key, patience));
-    for (path, family) in [(&wish.hostfile, Family::OpenMpi), (&wish.hydra_hostfile, Family::Hydra)]
-    {
+    for (path, family, by) in [
+        (&wish.hostfile, Family::OpenMpi, wish.by),
+        (&wish.hydra_hostfile, Family::Hydra, wish.by),
+        (&wish.bare_hostfile, Family::Bare, By::Name),
+    ] {
         if let Some(path) = path {
-            replace(path, hostfile(&table, family, wish.by).as_bytes())
+            replace(path, hostfile(&table, family, by).as_bytes())
                 .map_err(|source| ReadyError::Hostfile { path: path.clone(), source })?;
         }
     }
@@ -121,13 +147,23 @@ pub(crate) fn ready(settings: &Settings, wish: &Wish) -> Result<u8, ReadyError> 
     let proof_from = proof_file.and_then(|file| fs::metadata(file).ok()).map_or(0, |it| it.len());
     let mut command = Command::new(program);
     command.args(arguments).envs(interface_variables(own_address));
+    let own = table.hosts.iter().find(|host| host.name == wish.name).map(|host| host.address);
+    command.envs(table.variables_at(own.or(own_address)));
+    if let Ok(folder) = std::env::current_dir() {
+        command.envs(table.own_folder.iter().map(|name| (name, &folder)));
+    }
     command.envs(wish.path.as_deref().map(|folder| ("PATH", path_from(folder))));
-    let outcome = foreground::run(&mut command, parent, &Proof::new(proof_file, &wish.name))
-        .map_err(|source| ReadyError::Command {
-            program: program.to_string_lossy().into_owned(),
-            source,
-        })?;
-    match (outcome.code(), proof_file.and_then(|file| first_loss(file, proof_from))) {
+    let own_streams = rustix::termios::isatty(rustix::stdio::stdout());
+    let heard = wish.last_words.is_some() && !own_streams;
+    let echo = heard.then(|| Echo::of(&mut command)).transpose()?;
+    let proof = Proof::new(proof_file, &wish.name);
+    let ran = foreground::run(&mut command, parent, &proof, echo).map_err(|source| {
+        ReadyError::Command { program: program.to_string_lossy().into_owned(), source }
+    })?;
+    let records = proof_file.map(|file| proof::read(file, proof_from).unwrap_or_default());
+    let records = records.unwrap_or_default();
+    *words = LastWords::of(&records, &table, &wish.name).with_lines(ran.last_lines);
+    match (ran.outcome.code(), first_loss(records)) {
         (0, Some(loss)) => Err(loss),
         (code, _) => Ok(code),
     }
@@ -216,19 +252,36 @@ fn foreign(table: &HostTable, wish: &Wish) -> Option<String> {
     }
 }
 
-/// Shakes hands with all; gives our own address towards them.
+/// Shakes hands with all; gives the table by which they were found and our own address towards them.
 fn await_hosts(
-    table: &HostTable,
+    settings: &Settings,
+    mut table: HostTable,
     wish: &Wish,
     key: &SecretKey,
     patience: &mut Patience,
-) -> Result<Option<IpAddr>, ReadyError> {
-    let mut probes = Probes::new(table, &wish.name, key, !wish.asks_once, Instant::now())?;
+) -> Result<(HostTable, Option<IpAddr>), ReadyError> {
+    let ask =
+        |table: &HostTable| Probes::new(table, &wish.name, key, !wish.asks_once, Instant::now());
+    let mut probes = ask(&table)?;
+    let mut look_at = Instant::now() + LOOK_FOR_CHANGES;
     while !probes.is_done() {
         patience.check(|| format!("waiting for {}", probes.waiting_for()))?;
-        probes.advance(patience.limit(), patience.signals.as_fd())?;
+        let now = Instant::now();
+        if now >= look_at {
+            look_at = now + LOOK_FOR_CHANGES;
+            // One that cannot be read is being replaced.
+            if let Ok(newer) = HostTable::read(&settings.table, &settings.host_keys)
+                && newer != table
+                && foreign(&newer, wish).is_none()
+            {
+                table = newer;
+                probes = ask(&table)?;
+            }
+        }
+        let limit = patience.limit().min(until(look_at, now));
+        probes.advance(limit, patience.signals.as_fd())?;
     }
-    Ok(probes.own_address)
+    Ok((table, probes.own_address))
 }
 
 /// MPICH and Intel MPI tell the workers the launcher's name, which nobody may be able to resolve, unless they are told an interface.
@@ -253,8 +306,7 @@ fn path_from(folder: &Path) -> OsString {
     path
 }
 
-fn first_loss(file: &Path, from: u64) -> Option<ReadyError> {
-    let records = proof::read(file, from).ok()?;
+fn first_loss(records: Vec<Record>) -> Option<ReadyError> {
     records.into_iter().find_map(|record| match record.event {
         Event::Lost { reason } => Some(ReadyError::Lost { host: record.host, reason }),
         _ => None,

@@ -1,5 +1,6 @@
 //! What mpirun calls in place of ssh: a host and a command go in; its output and exact exit come out, and both ends live and die together.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,6 +17,7 @@ use crate::foreground;
 use crate::frame::{Frame, Kind};
 use crate::keys::{KeyError, SecretKey};
 use crate::launch::STDIN_CREDIT;
+use crate::log;
 use crate::outlet::Outlet;
 use crate::polling::{PollSet, Ready, Token};
 use crate::processes;
@@ -86,11 +88,11 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
     let config =
         tls::launcher_config(&SecretKey::read(&settings.launcher_key)?, host.public_key()?)?;
     let place = table.place(host);
-    let channel =
-        dial::reach(place, &config, &call.command, call.reads_stdin).map_err(|source| {
-            proof.tell(Event::Refused { reason: source.to_string() });
-            RshError::Unreachable { host: host.name.clone(), source }
-        })?;
+    let command = with_variables(&table.variables_at(Some(host.address)), call.command);
+    let channel = dial::reach(place, &config, &command, call.reads_stdin).map_err(|source| {
+        proof.tell(Event::Refused { reason: source.to_string() });
+        RshError::Unreachable { host: host.name.clone(), source }
+    })?;
     proof.tell(Event::Reached { address: place.to_string() });
     let mut session = Session {
         host: host.name.clone(),
@@ -116,6 +118,22 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
             return Ok(code);
         }
     }
+}
+
+/// The command with the job's variables in front of it, as far as a host takes a text of that length.
+fn with_variables(variables: &BTreeMap<String, String>, command: Vec<u8>) -> Vec<u8> {
+    if variables.is_empty() {
+        return command;
+    }
+    let quoted = |value: &str| value.replace('\'', "'\\''");
+    let assigned = variables.iter().map(|(name, value)| format!(" {name}='{}'", quoted(value)));
+    let mut whole = format!("export{}; ", assigned.collect::<String>()).into_bytes();
+    if whole.len() + command.len() > LONGEST_COMMAND {
+        log::line(format_args!("the job's variables are too long to be passed on"));
+        return command;
+    }
+    whole.extend(command);
+    whole
 }
 
 /// A command that runs elsewhere.
@@ -347,7 +365,7 @@ impl Session {
     fn close_outlet(&mut self, kind: Kind, error: Errno) -> Result<(), RshError> {
         if error != Errno::PIPE {
             let host = &self.host;
-            crate::log::line(format_args!("cannot pass on output of {host}: {error}"));
+            log::line(format_args!("cannot pass on output of {host}: {error}"));
             self.lost_output = true;
         }
         let stream = if kind == Kind::Stdout {
@@ -397,5 +415,20 @@ impl Session {
             self.send(Kind::Signal, &[number])?;
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_job_go_before_the_command_as_far_as_they_fit() {
+        let variables = BTreeMap::from([("A".to_owned(), "it's $1".to_owned())]);
+        let command = with_variables(&variables, b"orted -x".to_vec());
+        assert_eq!(String::from_utf8(command).unwrap(), "export A='it'\\''s $1'; orted -x");
+        assert_eq!(with_variables(&BTreeMap::new(), b"x".to_vec()), b"x");
+        let long = BTreeMap::from([("A".to_owned(), "a".repeat(LONGEST_COMMAND))]);
+        assert_eq!(with_variables(&long, b"x".to_vec()), b"x");
     }
 }

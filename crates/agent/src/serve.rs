@@ -315,8 +315,8 @@ fn answer(
 }
 
 fn run_own(command: &mut Command, server: Option<OwnedFd>) -> u8 {
-    match foreground::run(command, server, &Proof::new(None, "")) {
-        Ok(outcome) => outcome.code(),
+    match foreground::run(command, server, &Proof::new(None, ""), None) {
+        Ok(ran) => ran.outcome.code(),
         Err(error) => {
             let program = command.get_program().to_string_lossy().into_owned();
             log::line(format_args!("cannot run {program}: {error}"));

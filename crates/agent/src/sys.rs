@@ -1,4 +1,5 @@
-//! The few system calls without a safe wrapper: fork, signals read as data, a new session for a child, interface addresses.
+//! The few system calls without a safe wrapper: fork, signals read as data, a new session for a child, how another's child ended,
+//! interface addresses.
 //!
 //! This is the only module with `unsafe`. Every program of the agent is single-threaded, which is what makes a fork without
 //! exec sound here: no other thread can hold a lock in the copy.
@@ -65,7 +66,7 @@ pub(crate) fn unblock_signals(command: &mut Command) {
 }
 
 /// Blocks exactly these signals.
-fn block(signals: &[Signal]) -> io::Result<()> {
+pub(crate) fn block(signals: &[Signal]) -> io::Result<()> {
     let set = signal_set(signals);
     // SAFETY: the set is initialised, and the old one is not asked for.
     match unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) } {
@@ -160,6 +161,49 @@ pub(crate) fn is_unacknowledged(socket: BorrowedFd<'_>, since: Duration) -> bool
     info.tcpi_unacked > 0
         && info.tcpi_retransmits >= RETRANSMITS
         && u128::from(info.tcpi_last_ack_recv) >= since.as_millis()
+}
+
+/// Closes everything that this process has open but for one descriptor, which is given back.
+pub(crate) fn close_all_but(kept: OwnedFd) -> io::Result<OwnedFd> {
+    const KEPT_AS: libc::c_int = 0;
+    const FIRST_CLOSED: libc::c_uint = 1;
+    // SAFETY: the caller is about to do nothing but use what is kept; nothing else in this process owns number 0 from here on,
+    // and owners of other numbers that are dropped later close what is closed already.
+    unsafe {
+        let kept = std::mem::ManuallyDrop::new(kept);
+        if libc::dup2(kept.as_raw_fd(), KEPT_AS) == -1
+            || libc::syscall(libc::SYS_close_range, FIRST_CLOSED, libc::c_uint::MAX, 0) == -1
+        {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(KEPT_AS))
+    }
+}
+
+/// How the process behind this descriptor ended, as `wait` would tell its parent: nothing while it was not waited for.
+///
+/// # Errors
+/// Kernels before 6.13 do not know the question; those before 6.15 never know the answer.
+pub(crate) fn exit_status(process: BorrowedFd<'_>) -> io::Result<Option<i32>> {
+    /// `struct pidfd_info` as it first was; later kernels fill what they are given room for.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info {
+        mask: u64,
+        control_group: u64,
+        numbers: [u32; 11],
+        exit_status: i32,
+    }
+    /// `PIDFD_INFO_EXIT`.
+    const EXIT: u64 = 1 << 3;
+    /// `PIDFD_GET_INFO`: read and write, 64 bytes, number 11 of group 0xff.
+    const GET_INFO: libc::c_ulong = 0xc040_ff0b;
+    let mut info = Info { mask: EXIT, ..Info::default() };
+    // SAFETY: the kernel writes at most the 64 bytes that the request names, and the structure is plain numbers.
+    match unsafe { libc::ioctl(process.as_raw_fd(), GET_INFO as _, &raw mut info) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok((info.mask & EXIT != 0).then_some(info.exit_status)),
+    }
 }
 
 /// The name of the network interface that holds this address.

@@ -50,6 +50,15 @@ pub struct HostTable {
     pub port: u16,
     /// In rank order.
     pub hosts: Vec<Host>,
+    /// Variables of every command: what could not be known before hosts had addresses.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+    /// Names of variables that hold the address of the host that a command runs on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_address: Vec<String>,
+    /// Names of variables that hold the folder that the command behind `ready` starts in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_folder: Vec<String>,
 }
 
 /// One host.
@@ -187,7 +196,17 @@ impl HostTable {
         epoch: u32,
         hosts: Vec<Host>,
     ) -> Result<Self, TableError> {
-        let table = Self { version: VERSION, identity, attempt, epoch, port: DEFAULT_PORT, hosts };
+        let table = Self {
+            version: VERSION,
+            identity,
+            attempt,
+            epoch,
+            port: DEFAULT_PORT,
+            hosts,
+            variables: BTreeMap::new(),
+            own_address: Vec::new(),
+            own_folder: Vec::new(),
+        };
         table.check()?;
         Ok(table)
     }
@@ -256,6 +275,14 @@ impl HostTable {
             .filter(longer)
             .max_by_key(|host| host.name.len())
             .ok_or_else(|| self.unknown(asked))
+    }
+
+    /// The variables of a command on the host at that address.
+    pub(crate) fn variables_at(&self, address: Option<IpAddr>) -> BTreeMap<String, String> {
+        let own = address.map(|it| it.to_string());
+        let of_host =
+            own.iter().flat_map(|own| self.own_address.iter().map(move |name| (name, own)));
+        of_host.chain(&self.variables).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     fn unknown(&self, asked: &str) -> LookupError {
@@ -458,5 +485,16 @@ pub(crate) mod tests {
     fn a_later_version_is_refused() {
         let later = table().to_string().replace("\"version\":1", "\"version\":2");
         assert!(matches!(HostTable::parse(later.as_bytes()), Err(TableError::UnknownVersion(2))));
+    }
+
+    #[test]
+    fn variables_are_the_same_on_all_hosts_but_for_their_own_address() {
+        let mut table = table();
+        table.variables = BTreeMap::from([("PEERS".to_owned(), "2".to_owned())]);
+        table.own_address = vec!["SELF".to_owned()];
+        let back = HostTable::parse(table.to_string().as_bytes()).unwrap();
+        let at = back.variables_at(Some([10, 0, 0, 9].into()));
+        assert_eq!((at["PEERS"].as_str(), at["SELF"].as_str()), ("2", "10.0.0.9"));
+        assert!(!back.variables_at(None).contains_key("SELF"));
     }
 }

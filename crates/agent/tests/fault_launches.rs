@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use support::proxy::Proxy;
 use support::{ALL_GONE, Job, PATIENCE, children, finish, finish_child, signal, until};
+use unisono_agent::last_words::LastWords;
 use unisono_agent::proof::Event;
 
 /// A command that leaves its process group and session, forks twice, ignores SIGTERM, and says when it stands.
@@ -280,6 +281,35 @@ fn a_lost_connection_makes_ready_fail_although_the_command_succeeds() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("the command ended with 0, but w1 was lost while it ran"), "{told}");
     job.assert_leaves_nothing();
+}
+
+#[test]
+fn ready_finds_a_host_that_moved_while_it_was_waited_for() {
+    let job = Job::start(1);
+    let deserted = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    job.write_table(&[deserted.local_addr().unwrap()]);
+    let ready = job.agent(&["ready", "--timeout", "30", "--", "true"]).spawn().unwrap();
+    drop(deserted.accept().unwrap());
+    drop(deserted);
+    job.write_table(&job.places);
+    assert!(finish_child(ready).status.success());
+}
+
+#[test]
+fn ready_leaves_its_last_words() {
+    let job = Job::start(1);
+    let file = job.path("message");
+    let words = file.to_str().unwrap();
+    let line = "echo first; echo last >&2; exit 7";
+    let output = finish(job.agent(&["ready", "--last-words", words, "--", "sh", "-c", line]));
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(7), &b"first\n"[..]));
+    let left = LastWords::read(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(left.lines.contains(&"last".to_owned()), "{left:?}");
+    std::fs::remove_file(&file).unwrap();
+    let output = finish(job.agent(&["ready", "--last-words", words, "--", "/programs/none"]));
+    assert_eq!(output.status.code(), Some(127));
+    let left = LastWords::read(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(left.lines[0].contains("cannot run /programs/none"), "{left:?}");
 }
 
 #[test]
