@@ -46,6 +46,11 @@ impl Kept {
         self.0.keys()
     }
 
+    /// The text that is kept under a top key.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+
     /// Puts the kept parts back into a document; what the document already has stays.
     pub(crate) fn restore(self, document: &mut Map<String, Value>) {
         fill(document, self.0);

@@ -88,6 +88,30 @@ pub fn read_object(object: &serde_json::Value, options: &Options) -> Reading {
     attach_skipped(readings, skipped).remove(0)
 }
 
+/// The Kubernetes objects of a file, as a client gives them to a cluster: lists taken apart, scalars read as Kubernetes
+/// reads them. Documents that are no objects are left out, and so is what cannot be read: [`read`] tells why.
+pub fn kubernetes_objects(bytes: &[u8]) -> Vec<serde_json::Value> {
+    let Ok(source) = Source::new(bytes) else { return Vec::new() };
+    let documents =
+        if json::is_json(source.text()) { vec![json::read(&source)] } else { yaml::read(&source) };
+    let mut objects = Vec::new();
+    for mut root in documents.into_iter().filter_map(|document| document.root) {
+        scalar::resolve(&mut root, scalar::Schema::Yaml11);
+        collect_objects(&root, &mut objects);
+    }
+    objects
+}
+
+fn collect_objects(root: &Node, objects: &mut Vec<serde_json::Value>) {
+    match detect(root) {
+        Found::List(items) => items.iter().for_each(|item| collect_objects(item, objects)),
+        _ if root.get("apiVersion").is_some() && root.get("kind").is_some() => {
+            objects.push(root.to_json());
+        }
+        Found::Job(_) | Found::OtherObject(_) | Found::Refused(_) => {}
+    }
+}
+
 impl Reading {
     fn refused(fault: Note) -> Self {
         Self { dialect: None, job: None, notes: vec![fault] }
@@ -159,4 +183,33 @@ fn lower(dialect: Dialect, document: &Document<'_>, options: &Options) -> Readin
     };
     let job = job.filter(|_| !notes.iter().any(Note::is_fault));
     Reading { dialect: Some(dialect), job, notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_a_file_are_those_a_cluster_is_given() {
+        let file = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {answer: no, mode: '0777'}
+---
+name: azure
+command: x
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Secret, metadata: {name: b}}
+";
+        let objects = kubernetes_objects(file.as_bytes());
+        let kinds: Vec<_> = objects.iter().map(|it| it["kind"].as_str()).collect();
+        assert_eq!(kinds, [Some("ConfigMap"), Some("Secret")]);
+        assert_eq!(objects[0]["data"]["answer"], false);
+        assert_eq!(objects[0]["data"]["mode"], "0777");
+        assert_eq!(kubernetes_objects(b"{\"a\": [}"), [] as [serde_json::Value; 0]);
+    }
 }

@@ -36,6 +36,14 @@ pub fn shape_of(dialect: Dialect) -> &'static Shape {
     }
 }
 
+/// The field table of a dialect's objects as an API server serves them: where the dialect has two shapes, of either.
+pub fn served_shape(dialect: Dialect) -> &'static Shape {
+    match dialect {
+        Dialect::KubeBatch => crate::kube_batch::served_shape(),
+        other => shape_of(other),
+    }
+}
+
 /// The fields with that path, in every dialect: whole paths (`spec.slotsPerWorker`) first, else paths that end in it (`slotsPerWorker`).
 ///
 /// Numbers in brackets do not matter: `groups[0].name`, `groups[].name` and `groups.name` are the same.

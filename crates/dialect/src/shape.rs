@@ -14,7 +14,7 @@ pub struct Shape {
 }
 
 /// One field of an object.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its key.
     pub name: &'static str,

@@ -192,6 +192,56 @@ pub struct CodeFolder {
     pub path: String,
 }
 
+/// Where the files of a [`CodeFolder`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeSource<'job> {
+    /// In a folder, or at an address, that only the user's machine knows.
+    Path(&'job str),
+    /// In ConfigMaps `NAME-0`, `NAME-1`, …: the pieces of one archive.
+    Pieces {
+        /// What their names begin with.
+        name: &'job str,
+        /// How many.
+        count: u32,
+    },
+    /// In a folder of a volume.
+    Volume {
+        /// The volume's claim.
+        claim: &'job str,
+        /// The folder in it; empty: all of it.
+        folder: &'job str,
+    },
+}
+
+impl CodeFolder {
+    /// Code that is in ConfigMaps: written as `configmaps:NAME:COUNT`.
+    pub fn pieces(name: &str, count: u32) -> Self {
+        Self { path: format!("configmaps:{name}:{count}") }
+    }
+
+    /// Code that is in a volume: written as `claim:NAME/FOLDER`.
+    pub fn volume(claim_and_folder: &str) -> Self {
+        Self { path: format!("claim:{claim_and_folder}") }
+    }
+
+    /// Where the files are.
+    pub fn source(&self) -> CodeSource<'_> {
+        let pieces = self.path.strip_prefix("configmaps:").and_then(|rest| rest.split_once(':'));
+        if let Some((name, count)) = pieces
+            && let Ok(count) = count.parse()
+        {
+            return CodeSource::Pieces { name, count };
+        }
+        match self.path.strip_prefix("claim:") {
+            Some(rest) => {
+                let (claim, folder) = rest.split_once('/').unwrap_or((rest, ""));
+                CodeSource::Volume { claim, folder }
+            }
+            None => CodeSource::Path(&self.path),
+        }
+    }
+}
+
 /// Ports promised to each member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortRequest {
@@ -243,6 +293,19 @@ mod tests {
         assert_eq!(Slots::derived(0, Some(7), 3), Slots { count: 3, from: SlotsFrom::LaunchLine });
         assert_eq!(Slots::derived(0, None, 3), Slots { count: 1, from: SlotsFrom::Default });
         assert_eq!(Slots::derived(0, Some(4), 0), Slots { count: 1, from: SlotsFrom::Default });
+    }
+
+    #[test]
+    fn code_is_found_where_it_was_put() {
+        let source = |code: &CodeFolder| format!("{:?}", code.source());
+        let pieces = CodeFolder::pieces("ring-code", 3);
+        assert_eq!(pieces.source(), CodeSource::Pieces { name: "ring-code", count: 3 });
+        let volume = CodeFolder::volume("data/src/ring");
+        assert_eq!(volume.source(), CodeSource::Volume { claim: "data", folder: "src/ring" });
+        for path in ["./src", "hdfs://x/y", "configmaps:odd"] {
+            let code = CodeFolder { path: path.to_owned() };
+            assert_eq!(code.source(), CodeSource::Path(path), "{}", source(&code));
+        }
     }
 
     #[test]

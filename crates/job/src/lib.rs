@@ -23,8 +23,8 @@ use serde::Serialize;
 pub use command::{Command, Shell};
 pub use dialect::{Dialect, System};
 pub use group::{
-    CodeFolder, EndRule, EnvVar, Extras, Group, Image, PortRequest, Resources, Runs, Slots,
-    SlotsFrom,
+    CodeFolder, CodeSource, EndRule, EnvVar, Extras, Group, Image, PortRequest, Resources, Runs,
+    Slots, SlotsFrom,
 };
 pub use launch_line::{LaunchLine, LaunchParts, Launcher};
 pub use mpi::{Flavour, MpiChoice, MpiFrom};

@@ -1,36 +1,32 @@
 //! The engine: starts, lets go, watches and ends the hosts of one job on this machine. It decides nothing.
 
+mod hosted;
+mod release;
+
 use std::collections::BTreeMap;
 use std::future::{Future, ready};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::mpsc::SyncSender;
-use std::thread;
 
-use rustix::process::{Pid, Signal};
 use unisono_agent::keys::{JobKeys, KeyError};
-use unisono_agent::table::{DEFAULT_PORT, Host as TableHost, HostTable, TableError};
+use unisono_agent::table::{DEFAULT_PORT, TableError};
 use unisono_engine::{Engine, Recorded};
 use unisono_plan::bind::Addresses;
-use unisono_plan::hostfile::aliases;
 use unisono_plan::{
-    Cause, Ended, Host, Incarnation, Member, Next, Observed, Plan, Seen, SeenState, Time, Want,
-    Wanted,
+    Cause, Ended, Host, Incarnation, Member, Next, Observed, Plan, Seen, Time, Want, Wanted,
 };
 
+use self::hosted::{Ear, Hosted, in_memory, path_of};
 use crate::door::Door;
 use crate::furnish::{self, Machine, Shared, Start};
-use crate::host::limits::killed;
-use crate::host::{self, Bounds, Hub};
+use crate::host::{self, Hub};
 use crate::means::Network;
-use crate::output::{Written, pump};
-use crate::post_mortem::examine;
+use crate::output::Written;
+use crate::post_mortem::Case;
 use crate::run_directory::RunDirectory;
-use crate::tails::Tails;
 
 /// What the agent writes first, once it can be reached.
 const LISTENING: &[u8] = b"unisono-agent: listening on";
@@ -65,29 +61,14 @@ pub struct LocalEngine {
     shared: Shared,
     hub: Option<Hub>,
     hosts: BTreeMap<Incarnation, Hosted>,
-    happenings: SyncSender<Happening>,
-    clock: fn() -> Time,
+    ear: Ear,
+    /// Whether all ranks are of one command: nobody else may launch.
+    launches_alone: bool,
     unkept: Option<String>,
     door: Option<Door>,
     looks_again: bool,
     /// Whether the user wants the job to stop.
     pub stop_requested: bool,
-}
-
-/// One host that was started.
-#[derive(Debug)]
-struct Hosted {
-    keeper: Pid,
-    address: SocketAddr,
-    has_command: bool,
-    up: bool,
-    released: Option<Time>,
-    asked_to_stop: bool,
-    ended: Option<Ended>,
-    tails: Tails,
-    bounds: Option<Bounds>,
-    /// Keeps what its keeper reads and writes there for as long as the keeper may do so.
-    _files: [OwnedFd; 2],
 }
 
 /// Why the engine could not do what was wanted.
@@ -124,9 +105,10 @@ impl LocalEngine {
         happenings: SyncSender<Happening>,
         clock: fn() -> Time,
     ) -> Result<Self, EngineError> {
-        let launchers = plan.hosts.iter().filter(|host| plan.may_launch(host.member));
+        let launchers = || plan.hosts.iter().filter(|host| plan.may_launch(host.member));
+        let launches_alone = launchers().nth(1).is_none();
         let keys = JobKeys::mint(
-            launchers.map(|host| host.name.as_str()),
+            launchers().map(|host| host.name.as_str()),
             plan.hosts.iter().map(|host| host.name.as_str()),
         )?;
         let (shared, hosts) = (Shared::new(plan, keys, addresses), BTreeMap::new());
@@ -142,8 +124,8 @@ impl LocalEngine {
             shared,
             hub,
             hosts,
-            happenings,
-            clock,
+            ear: Ear { happenings, clock },
+            launches_alone,
             unkept: None,
             door: None,
             looks_again: false,
@@ -159,18 +141,19 @@ impl LocalEngine {
     fn look(&mut self, plan: &Plan) -> Observed {
         // A suspended job wants no room yet.
         let door = self.door.as_mut().filter(|_| !plan.job.policies.suspend);
-        let room = door.map(|door| door.ask(&self.happenings)).unwrap_or_default();
+        let room = door.map(|door| door.ask(&self.ear.happenings)).unwrap_or_default();
         let seen = self.hosts.iter().map(|(incarnation, hosted)| Seen {
             incarnation: *incarnation,
             state: hosted.state(),
             address: Some(hosted.address.ip()),
         });
-        Observed { seen: seen.collect(), stop_requested: self.stop_requested, room }
+        let (seen, stop_requested) = (seen.collect(), self.stop_requested);
+        Observed { seen, stop_requested, room, ..Observed::default() }
     }
 
     /// The time now.
     pub fn now(&self) -> Time {
-        (self.clock)()
+        (self.ear.clock)()
     }
 
     fn make_so(&mut self, plan: &Plan, want: &Want) -> Result<(), EngineError> {
@@ -209,30 +192,34 @@ impl LocalEngine {
     /// Remembers that a host ended. Its output was read to its end before.
     pub fn note_end(&mut self, incarnation: Incarnation, code: i32, at: Time) {
         let starved = if code == 0 { Vec::new() } else { self.starved() };
-        if let Some(hosted) = self.hosts.get_mut(&incarnation) {
-            let could_not_start = code == host::COULD_NOT_START && hosted.released.is_none();
-            let cause = match could_not_start {
-                true => Cause::CannotStart,
-                false if starved.contains(&incarnation) => Cause::OutOfMemory,
-                false => Cause::Exited,
-            };
-            let told = examine(code, &hosted.tails, &self.run);
-            hosted.ended = Some(Ended {
-                started: hosted.released,
-                at,
-                code: told.code,
-                cause,
-                rank: told.rank,
-                last_lines: told.last_lines,
-            });
-        }
+        let Some(hosted) = self.hosts.get_mut(&incarnation) else {
+            return;
+        };
+        let could_not_start = code == host::COULD_NOT_START && hosted.released.is_none();
+        let case = Case {
+            code,
+            host: &hosted.name,
+            since: hosted.released,
+            starved: &starved,
+            launches_alone: self.launches_alone,
+            tails: &hosted.tails,
+            run: &self.run,
+        };
+        let told = case.examine();
+        hosted.ended = Some(Ended {
+            started: hosted.released,
+            at,
+            code: told.code,
+            cause: if could_not_start { Cause::CannotStart } else { told.cause },
+            rank: told.rank,
+            last_lines: told.last_lines,
+        });
     }
 
     /// Hosts of which the kernel killed processes because they used more memory than they may.
-    fn starved(&self) -> Vec<Incarnation> {
-        let is_starved = |hosted: &Hosted| hosted.bounds.as_ref().is_some_and(|it| killed(it) > 0);
-        let hosts = self.hosts.iter().filter(|(_, hosted)| is_starved(hosted));
-        hosts.map(|(incarnation, _)| *incarnation).collect()
+    fn starved(&self) -> Vec<String> {
+        let starved = self.hosts.values().filter(|hosted| hosted.is_starved());
+        starved.map(|hosted| hosted.name.clone()).collect()
     }
 
     /// Takes note of what a host wrote, and says what to make of it.
@@ -307,7 +294,7 @@ impl LocalEngine {
         incarnation: Incarnation,
         attempt: u32,
     ) -> io::Result<Hosted> {
-        let address = SocketAddr::new(self.address_of(host), DEFAULT_PORT);
+        let address = SocketAddr::new(release::address_of(host, &self.shared), DEFAULT_PORT);
         let folder = self.host_folder(host);
         std::fs::create_dir_all(&folder)?;
         let kills = in_memory(b"")?;
@@ -320,49 +307,9 @@ impl LocalEngine {
             kills: &path_of(&kills),
         };
         let furnished = furnish::host(plan, host, &self.machine, &self.shared, start);
-        let spec = in_memory(&serde_json::to_vec(&furnished.spec)?)?;
-        let mut keeper = host::command(&self.machine.program, &path_of(&spec))
-            // Ctrl-C in the terminal is for us; what becomes of the hosts is decided, not shared out.
-            .process_group(0)
-            .stdin(if host.runs.launches() { self.machine.stdin() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let tags = furnished.tags;
-        let pumps = [
-            keeper
-                .stdout
-                .take()
-                .map(|it| pump(it, incarnation, false, tags, self.happenings.clone())),
-            keeper
-                .stderr
-                .take()
-                .map(|it| pump(it, incarnation, true, tags, self.happenings.clone())),
-        ];
-        let id = Pid::from_child(&keeper);
-        let (happenings, clock) = (self.happenings.clone(), self.clock);
-        thread::spawn(move || {
-            let status = keeper.wait();
-            for pump in pumps.into_iter().flatten() {
-                // A pump that panicked has told so itself; the end is still the end.
-                let _joined = pump.join();
-            }
-            let code = status.map_or(host::COULD_NOT_START, host::exit_code);
-            // Nobody listens any more: the run is over.
-            let _told = happenings.send(Happening::HostEnded(incarnation, code, clock()));
-        });
-        Ok(Hosted {
-            keeper: id,
-            address,
-            has_command: furnished.has_command,
-            up: false,
-            released: None,
-            asked_to_stop: false,
-            ended: None,
-            tails: Tails::default(),
-            bounds: furnished.spec.bounds,
-            _files: [spec, kills],
-        })
+        let stdin = if host.runs.launches() { self.machine.stdin() } else { Stdio::null() };
+        let program = &self.machine.program;
+        Hosted::start(program, furnished, incarnation, address, stdin, kills, &self.ear)
     }
 
     /// Lets a held command go: its host table is what it waits for.
@@ -372,7 +319,7 @@ impl LocalEngine {
         incarnation: Incarnation,
         attempt: u32,
     ) -> Result<(), EngineError> {
-        let now = (self.clock)();
+        let now = (self.ear.clock)();
         let Some(host) = plan.host(incarnation.member) else {
             return Ok(());
         };
@@ -385,45 +332,14 @@ impl LocalEngine {
             return Ok(());
         }
         if plan.may_launch(host.member) {
-            let table = self.table(plan, attempt, incarnation.epoch)?;
-            let next = path.with_extension("next");
-            write_anew(&next, &table.to_string())
-                .and_then(|()| std::fs::rename(&next, &path))
-                .map_err(|error| EngineError::Write(path, error))?;
+            let (run, epoch) = (self.run.path(), incarnation.epoch);
+            let table = release::table(plan, &self.shared, run, attempt, epoch)?;
+            release::write(&table, &path).map_err(|error| EngineError::Write(path, error))?;
         }
         if let Some(hosted) = self.hosts.get_mut(&incarnation) {
             hosted.released = Some(now);
         }
         Ok(())
-    }
-
-    fn table(&self, plan: &Plan, attempt: u32, epoch: u32) -> Result<HostTable, EngineError> {
-        let hosts = plan
-            .hosts
-            .iter()
-            .filter_map(|host| {
-                Some(TableHost {
-                    name: host.name.clone(),
-                    address: self.address_of(host),
-                    slots: host.slots,
-                    key: self.shared.keys.hosts.get(&host.name)?.public().into(),
-                    port: None,
-                    aliases: aliases(plan, host)
-                        .into_iter()
-                        .filter(|name| *name != host.name)
-                        .collect(),
-                })
-            })
-            .collect();
-        Ok(HostTable::new(self.run.path().display().to_string(), attempt, epoch, hosts)?)
-    }
-
-    fn address_of(&self, host: &Host) -> std::net::IpAddr {
-        self.shared
-            .addresses
-            .get(&host.member)
-            .copied()
-            .unwrap_or(std::net::Ipv4Addr::LOCALHOST.into())
     }
 
     fn host_folder(&self, host: &Host) -> PathBuf {
@@ -432,7 +348,7 @@ impl LocalEngine {
 
     /// Asks a host to stop; kills it when its time is over.
     fn stop(&mut self, incarnation: Incarnation, until: Time) {
-        let now = (self.clock)();
+        let now = (self.ear.clock)();
         let Some(hosted) = self.hosts.get_mut(&incarnation).filter(|hosted| hosted.ended.is_none())
         else {
             return;
@@ -482,61 +398,4 @@ impl Engine for LocalEngine {
     ) -> impl Future<Output = Result<(), EngineError>> + Send {
         ready(self.make_so(plan, want))
     }
-}
-
-impl Hosted {
-    fn state(&self) -> SeenState {
-        match (&self.ended, self.released) {
-            (Some(ended), _) => SeenState::Ended(ended.clone()),
-            (None, Some(since)) if self.has_command => SeenState::Running { since },
-            (None, _) if self.up => SeenState::Up,
-            (None, _) => SeenState::Coming("its host is being set up".to_owned()),
-        }
-    }
-
-    /// Ends the host with everything in it: its keeper sees to that.
-    fn kill(&self) {
-        // It may have ended this moment, which is just as well.
-        let _sent = rustix::process::kill_process(self.keeper, Signal::TERM);
-    }
-
-    /// Asks process 1, the keeper's only child, to end; where it cannot be found, the host is not up yet and is killed.
-    fn terminate(&self) {
-        let keeper = self.keeper.as_raw_nonzero();
-        let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children"));
-        let init = children
-            .ok()
-            .and_then(|text| text.split_whitespace().next()?.parse().ok())
-            .and_then(Pid::from_raw);
-        match init {
-            Some(init) => {
-                let _sent = rustix::process::kill_process(init, Signal::TERM);
-            }
-            None => self.kill(),
-        }
-    }
-}
-
-/// Writes a file that was not there: a command of the host's may have laid a link, which is not followed.
-fn write_anew(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write as _;
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    std::fs::File::create_new(path)?.write_all(text.as_bytes())
-}
-
-/// Where other processes of ours find a file that we hold.
-fn path_of(file: &OwnedFd) -> PathBuf {
-    PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
-}
-
-/// A file that exists only in memory and only while somebody holds it.
-fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    use std::io::Write as _;
-    let file = rustix::fs::memfd_create("unisono-host", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = std::fs::File::from(file);
-    file.write_all(bytes)?;
-    Ok(file.into())
 }

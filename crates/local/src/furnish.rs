@@ -287,17 +287,22 @@ fn environment(
     ];
     variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
     if launches {
+        // Through it the proof knows even ranks that end at once, and how each ended.
+        let rank_starter = places.bin.join("unisono-rank").display().to_string();
         let own = [
             ("UNISONO_AGENT_LAUNCHER_KEY", agent("launcher.key")),
             ("UNISONO_AGENT_TABLE", job("table")),
-            // Open MPI 4 tags no line with its host; through this the proof knows even ranks that end at once.
-            ("OMPI_MCA_orte_fork_agent", places.bin.join("unisono-rank").display().to_string()),
+            ("OMPI_MCA_orte_fork_agent", rank_starter.clone()),
         ];
         variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
         if let Some(mpi) = &machine.mpi {
             variables.insert(shim::VARIABLE.to_owned(), mpi.tag_request(machine.tag_ranks));
             if mpi.wants_two_dashes() {
                 variables.insert(shim::TWO_DASHES.to_owned(), "1".to_owned());
+            }
+            // Open MPI 4 has a variable of its own for it.
+            if mpi.tag_form != Some(TagForm::OpenMpi4) {
+                variables.insert(shim::RANK_STARTER.to_owned(), rank_starter.clone());
             }
         }
     }

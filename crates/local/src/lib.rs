@@ -4,14 +4,15 @@
 //! and the files its dialect promises. It shares the machine's network under a loopback address of its own, or has an
 //! address on a private network of the job. Machines that have less get less, and notes say what.
 
-mod complaints;
 mod control_groups;
 mod door;
 mod drive;
 mod engine;
+mod first_end;
 mod furnish;
 pub mod gpus;
 pub mod host;
+mod log_untagger;
 pub mod means;
 pub mod mpi;
 pub mod notes;
@@ -25,12 +26,16 @@ mod tagged;
 mod tails;
 mod untagger;
 
-pub use complaints::{Unrunnable, unrunnable};
 pub use door::{Door, usual_slots};
 pub use drive::{Told, drive};
 pub use engine::{EngineError, Happening, LocalEngine};
 pub use furnish::Machine;
+pub use log_untagger::LogUntagger;
 pub use output::Written;
+pub use post_mortem::failed_ranks;
 pub use retention::{Limits, sweep};
 pub use run_directory::{RunDirectory, RunLock, RunRecord};
 pub use seats::{give_addresses, private_addresses};
+use unisono_plan::complaints;
+pub use unisono_plan::complaints::{Unrunnable, unrunnable};
+pub use untagger::Piece;

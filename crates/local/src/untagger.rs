@@ -12,15 +12,15 @@ pub(crate) const LONGEST_LINE: usize = 64 * 1024;
 
 /// A line, or a piece of a long one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// The rank that wrote it; absent when there was no tag.
-    pub(crate) rank: Option<u32>,
+    pub rank: Option<u32>,
     /// The host of that rank, when its tag tells.
-    pub(crate) host: Option<String>,
+    pub host: Option<String>,
     /// Whether it was standard error; absent when the tag does not tell.
-    pub(crate) is_error: Option<bool>,
+    pub is_error: Option<bool>,
     /// What was written, with the line's end if there was one.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// Takes tags off one stream.

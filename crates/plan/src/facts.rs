@@ -1,5 +1,7 @@
 //! What a plan needs to know beside the job: settings, the engine, and what the caller wants changed.
 
+use unisono_job::Dialect;
+
 /// What is known about the place the job will run in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -19,6 +21,11 @@ pub struct Facts {
     pub file_root: String,
     /// Whether each host has a name and shared memory of its own. Where a machine refuses that, Open MPI must be told.
     pub hosts_are_apart: bool,
+    /// Whether somebody places all members of a job at once.
+    pub places_gangs: bool,
+    /// In whose words status and events are told, where not in those of the job's own dialect: an object of one kind may hold a
+    /// job that was written for another.
+    pub told_as: Option<Dialect>,
     /// What the caller wants changed.
     pub overrides: Overrides,
 }
@@ -56,6 +63,8 @@ impl Default for Facts {
             remote_shell: "/opt/unisono/bin/ssh".to_owned(),
             file_root: String::new(),
             hosts_are_apart: true,
+            places_gangs: true,
+            told_as: None,
             overrides: Overrides::default(),
         }
     }

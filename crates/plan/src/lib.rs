@@ -5,6 +5,7 @@
 
 mod azure_word;
 pub mod bind;
+pub mod complaints;
 pub mod conditions;
 pub mod env;
 mod expand;
@@ -26,6 +27,7 @@ mod ranks;
 mod recount;
 #[cfg(test)]
 mod sample;
+pub mod spread;
 pub mod step;
 mod time;
 pub mod view;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use unisono_job::{Group, Job, Note};
+use unisono_job::{Dialect, Group, Job, Note};
 
 use crate::hostfile::Form;
 use crate::{EngineKind, Facts, Names};
@@ -277,6 +277,11 @@ impl Plan {
     /// Whether hosts are reached by ssh, as their images provide it, and not by our agent.
     pub fn reaches_by_ssh(&self) -> bool {
         self.facts.engine == EngineKind::Kubernetes && crate::env::reaches_by_ssh(&self.job)
+    }
+
+    /// The dialect in whose words status and events are told.
+    pub fn told_as(&self) -> Dialect {
+        self.facts.told_as.unwrap_or(self.job.dialect)
     }
 
     /// Whether this member may start processes on other hosts.

@@ -73,6 +73,7 @@ impl Scenario {
                 seen_twice: 4,
                 lost_act: 10 + random.below(30),
                 death: 8 + random.below(40),
+                death_before_write: None,
                 death_after_write: None,
             }
         };

@@ -2,6 +2,7 @@
 
 use unisono_engine::{Event, Recorded, Ticked, now_or_never, tick};
 use unisono_job::Job;
+use unisono_plan::conditions::{Happening, happenings};
 use unisono_plan::{Incarnation, Plan, Seen, SeenState, Status, Time, lay_out, lint, step};
 
 use crate::scenario::{Disturbance, Scenario};
@@ -23,6 +24,10 @@ pub struct Story {
     pub alive: Vec<Incarnation>,
     /// What happened.
     pub events: Vec<Event>,
+    /// What was told about it, as its own system tells it.
+    pub told: Vec<Happening>,
+    /// Every status that was written.
+    pub written: Vec<Status>,
     /// Writes it took.
     pub writes: usize,
     /// Turns it took.
@@ -47,6 +52,8 @@ struct Simulator<'scenario> {
     plan: Plan,
     pending: Vec<(Time, Disturbance)>,
     events: Vec<Event>,
+    told: Vec<Happening>,
+    written: Vec<Status>,
     wake_at: Option<Time>,
     turns: usize,
 }
@@ -66,6 +73,8 @@ impl<'scenario> Simulator<'scenario> {
             plan: lay_out(&scenario.job, &scenario.facts, 1),
             pending,
             events: Vec::new(),
+            told: Vec::new(),
+            written: Vec::new(),
             wake_at: None,
             turns: 0,
         }
@@ -109,6 +118,10 @@ impl<'scenario> Simulator<'scenario> {
         self.check(&ticked)?;
         self.wake_at = ticked.next.wake_at;
         self.events.extend(ticked.events);
+        if ticked.recorded == Recorded::Written {
+            self.told.extend(happenings(&self.plan, &prior, &ticked.next.status));
+            self.written.push(ticked.next.status);
+        }
         // Whatever was written is news to look at.
         let news = self.world.writes > writes;
         Ok(news || self.world.view_was_late || ticked.recorded == Recorded::Outdated)
@@ -197,6 +210,8 @@ impl<'scenario> Simulator<'scenario> {
             status: self.world.stored.clone(),
             plan: self.plan,
             events: self.events,
+            told: self.told,
+            written: self.written,
             writes: self.world.writes,
             turns: self.turns,
             removed: self.world.removed,

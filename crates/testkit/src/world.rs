@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use unisono_engine::{Engine, Recorded};
 use unisono_plan::{
-    Cause, Ended, Incarnation, Member, Next, Observed, Plan, Room, Seen, SeenState, Status, Time,
-    Want, Wanted,
+    Cause, Ended, EngineKind, Incarnation, Member, Next, Observed, Plan, Room, Seen, SeenState,
+    Status, Time, Want, Wanted,
 };
 
 use crate::random::Random;
@@ -25,7 +25,9 @@ pub struct Faults {
     pub lost_act: u64,
     /// Death of the process after a write.
     pub death: u64,
-    /// Death after exactly this write.
+    /// Death right before exactly this write.
+    pub death_before_write: Option<usize>,
+    /// Death right after exactly this write.
     pub death_after_write: Option<usize>,
 }
 
@@ -83,12 +85,19 @@ pub struct World {
     begun: BTreeSet<Incarnation>,
 }
 
+/// A command that was let go: it begins when all these are up.
+#[derive(Clone, Debug)]
+struct Released {
+    waits_for: Vec<Incarnation>,
+}
+
 #[derive(Clone, Debug)]
 struct Thing {
     runs_command: bool,
     launches: bool,
+    placed_at: Time,
     up_at: Time,
-    released: Option<Time>,
+    released: Option<Released>,
     began: Option<Time>,
     ends_at: Option<(Time, i32)>,
     ended: Option<Ended>,
@@ -174,7 +183,7 @@ impl World {
         let due: Vec<Incarnation> = self
             .members
             .iter()
-            .filter(|(_, thing)| thing.may_begin(now))
+            .filter(|(_, thing)| thing.may_begin(now) && self.finds_all(thing))
             .map(|(incarnation, _)| *incarnation)
             .collect();
         for incarnation in due {
@@ -192,6 +201,15 @@ impl World {
         while self.views.front().is_some_and(|(at, _)| at.0 + LATEST_VIEW < now.0) {
             self.views.pop_front();
         }
+    }
+
+    /// Whether every host that a command was told of is up, and the very one it was told of.
+    fn finds_all(&self, thing: &Thing) -> bool {
+        let is_up = |it: &Incarnation| {
+            let host = self.members.get(it);
+            host.is_some_and(|host| host.up_at <= self.now && host.ended.is_none())
+        };
+        thing.released.as_ref().is_some_and(|released| released.waits_for.iter().all(is_up))
     }
 
     fn begin(&mut self, incarnation: Incarnation) {
@@ -215,6 +233,13 @@ impl World {
             thing.began = Some(now);
             thing.ends_at = Some((Time(now.0 + run.lasts), run.code));
         }
+    }
+
+    /// Whether the process lives to do its next write. It dies before it once: the next process gets past it.
+    fn lives_to_write(&mut self) -> Result<(), Fault> {
+        let next = self.writes + 1;
+        let dies = self.faults.death_before_write.take_if(|write| *write == next).is_some();
+        if dies { Err(Fault::Died) } else { Ok(()) }
     }
 
     /// Counts a write, after which the process may die.
@@ -241,7 +266,12 @@ impl World {
             seen.push(self.random.pick(&seen.clone()).clone());
         }
         self.random.shuffle(&mut seen);
-        Observed { seen, room: self.room.clone(), stop_requested: self.stop_requested }
+        Observed {
+            seen,
+            room: self.room.clone(),
+            stop_requested: self.stop_requested,
+            ..Observed::default()
+        }
     }
 
     fn create(&mut self, plan: &Plan, want: &Want, member: Member) -> Result<(), Fault> {
@@ -251,13 +281,22 @@ impl World {
             return Ok(());
         };
         self.may_be_lost()?;
+        self.lives_to_write()?;
         if self.stored.epoch < want.epoch || self.stored.is_terminal() {
             self.violations.push(format!("{incarnation:?} was made and no status knows of it"));
         }
         let up_at = Time(self.now.0 + self.random.below(1_500));
+        // On a cluster the address of a host is known before the host is up.
+        let placed_at = match plan.facts.engine {
+            EngineKind::Kubernetes => {
+                Time(self.now.0 + self.random.below(up_at.0 - self.now.0 + 1))
+            }
+            EngineKind::Local => up_at,
+        };
         let thing = Thing {
             runs_command: host.runs.runs_command(),
             launches: host.runs.launches(),
+            placed_at,
             up_at,
             released: None,
             began: None,
@@ -272,13 +311,13 @@ impl World {
 
     fn remove(&mut self, incarnation: Incarnation) -> Result<(), Fault> {
         let gone_at = Time(self.now.0 + self.random.below(800));
-        let Some(thing) = self.members.get_mut(&incarnation) else {
-            return Ok(());
-        };
-        if thing.gone_at.is_some() {
+        if self.members.get(&incarnation).is_none_or(|thing| thing.gone_at.is_some()) {
             return Ok(());
         }
-        thing.gone_at = Some(gone_at);
+        self.lives_to_write()?;
+        if let Some(thing) = self.members.get_mut(&incarnation) {
+            thing.gone_at = Some(gone_at);
+        }
         self.may_be_lost()?;
         self.written()
     }
@@ -316,26 +355,31 @@ impl World {
 
     fn stop(&mut self, incarnation: Incarnation) -> Result<(), Fault> {
         let at = Time(self.now.0 + self.random.below(3_000));
-        let Some(thing) = self.members.get_mut(&incarnation) else {
-            return Ok(());
-        };
-        if thing.asked_to_stop || thing.ended.is_some() {
+        let is_over = |thing: &Thing| thing.asked_to_stop || thing.ended.is_some();
+        if self.members.get(&incarnation).is_none_or(is_over) {
             return Ok(());
         }
-        thing.asked_to_stop = true;
-        thing.ends_at = Some((at, 143));
+        self.lives_to_write()?;
+        if let Some(thing) = self.members.get_mut(&incarnation) {
+            thing.asked_to_stop = true;
+            thing.ends_at = Some((at, 143));
+        }
         self.written()
     }
 
     fn release(&mut self, incarnation: Incarnation) -> Result<(), Fault> {
-        let now = self.now;
-        let Some(thing) = self.members.get_mut(&incarnation) else {
-            return Ok(());
-        };
-        if thing.released.is_some() {
+        if self.members.get(&incarnation).is_none_or(|thing| thing.released.is_some()) {
             return Ok(());
         }
-        thing.released = Some(now);
+        self.lives_to_write()?;
+        let is_host = |(it, thing): &(&Incarnation, &Thing)| {
+            it.member != incarnation.member && !thing.runs_command && thing.ended.is_none()
+        };
+        let hosts = self.members.iter().filter(is_host).map(|(it, _)| *it);
+        let waits_for = hosts.collect();
+        if let Some(thing) = self.members.get_mut(&incarnation) {
+            thing.released = Some(Released { waits_for });
+        }
         self.happen();
         self.written()
     }
@@ -355,6 +399,7 @@ impl Thing {
             (Some(ended), _) => SeenState::Ended(ended.clone()),
             (None, Some(since)) => SeenState::Running { since },
             (None, None) if self.up_at <= now => SeenState::Up,
+            (None, None) if self.placed_at <= now => SeenState::Placed("it boots".to_owned()),
             (None, None) => SeenState::Coming("it boots".to_owned()),
         };
         Seen { incarnation, state, address: Some([127, 0, 0, 1].into()) }
@@ -375,8 +420,12 @@ impl Thing {
 
     fn next_event(&self, now: Time) -> Option<Time> {
         let ends = self.ends_at.map(|(at, _)| at).filter(|_| self.ended.is_none());
-        let comes = Some(self.up_at).filter(|_| self.ended.is_none());
-        [comes, ends, self.gone_at].into_iter().flatten().filter(|at| *at > now).min()
+        let alive = |at: Time| Some(at).filter(|_| self.ended.is_none());
+        [alive(self.placed_at), alive(self.up_at), ends, self.gone_at]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min()
     }
 }
 
@@ -399,6 +448,7 @@ impl Engine for World {
             return Ok(Recorded::Outdated);
         }
         self.may_be_lost()?;
+        self.lives_to_write()?;
         let old = &self.stored;
         if old.is_terminal() && old.stage != status.stage {
             self.violations.push("a terminal status was left".to_owned());
@@ -421,6 +471,7 @@ impl Engine for World {
 
     async fn apply(&mut self, plan: &Plan, want: &Want) -> Result<(), Fault> {
         if want.remove_job {
+            self.lives_to_write()?;
             self.removed = true;
             self.members.clear();
             return self.written();

@@ -106,7 +106,10 @@ fn crash_stories() -> Vec<(&'static str, Scenario)> {
     };
     let mut failing = kubeflow();
     failing.policies.retry = Retry::Backoff { limit: 1 };
+    let mut brief = kubeflow();
+    brief.policies.ttl_seconds = Some(1);
     vec![
+        ("removal", Scenario::quiet(brief, vec![GOOD])),
         ("succeed", Scenario::quiet(kubeflow(), vec![GOOD])),
         ("retry", Scenario::quiet(kubeflow(), vec![BAD, GOOD])),
         ("fail", Scenario::quiet(failing, vec![BAD])),
@@ -128,22 +131,25 @@ fn crash_stories() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// The process dies after every single write, one story each: the end is the same as without.
+/// The process dies right before and right after every single write, one story each: the end is the same as without.
 #[test]
-fn a_death_after_any_write_changes_nothing_in_the_end() {
+fn a_death_at_any_write_changes_nothing_in_the_end() {
     let mut points = 0;
     for (name, scenario) in crash_stories() {
         let undisturbed = run(&scenario).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         for write in 1..=undisturbed.writes {
-            let mut dying = scenario.clone();
-            dying.faults.death_after_write = Some(write);
-            let story = run(&dying)
-                .unwrap_or_else(|fault| panic!("{name}, death after write {write}: {fault}"));
-            assert_eq!(end_of(&story), end_of(&undisturbed), "{name}, death after write {write}");
-            points += 1;
+            let (mut before, mut after) = (scenario.clone(), scenario.clone());
+            before.faults.death_before_write = Some(write);
+            after.faults.death_after_write = Some(write);
+            for (when, dying) in [("before", before), ("after", after)] {
+                let what = format!("{name}, death {when} write {write}");
+                let story = run(&dying).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+                assert_eq!(end_of(&story), end_of(&undisturbed), "{what}");
+                points += 1;
+            }
         }
     }
-    assert!(points > 100, "only {points} crash points");
+    assert!(points > 200, "only {points} crash points");
 }
 
 /// What is the same however often the process died: the end, the counts, and what is left.
@@ -153,5 +159,5 @@ fn end_of(story: &Story) -> impl PartialEq + std::fmt::Debug {
         status.conditions.iter().map(|it| (it.kind.clone(), it.holds, it.reason.clone())).collect();
     let alive: Vec<_> = story.alive.iter().map(|it| it.member).collect();
     let counts = (status.attempt, status.counted_failures, status.gang_restarts);
-    (status.stage.clone(), counts, status.groups.clone(), kinds, alive)
+    (status.stage.clone(), counts, status.groups.clone(), kinds, alive, story.removed)
 }

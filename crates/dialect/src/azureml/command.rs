@@ -62,6 +62,7 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     notebook.origin("node.replicas", hosts.map(|(_, node)| node));
     notebook.origin("node.slots", processes.map(|(_, node)| node));
     notebook.origin("node.command", root.at(&["command"]));
+    notebook.origin("node.image", root.at(&["environment"]));
     notebook.origin("policies.deadline", root.at(&["limits", "timeout"]));
     let slots = slots(processes.map(|(count, _)| count), root, notebook);
     let replicas = hosts.map_or(1, |(count, _)| count);

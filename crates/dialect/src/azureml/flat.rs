@@ -41,6 +41,8 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     notebook.origin(format!("{group}.replicas"), hosts.map(|(_, node)| node));
     notebook.origin(format!("{group}.slots"), processes);
     notebook.origin(format!("{launching}.command"), root.at(&["command"]));
+    notebook.origin(format!("{launching}.image"), root.at(&["environment"]));
+    notebook.origin(format!("{group}.image"), root.at(&["environment"]));
     Launched {
         dialect: Dialect::AzureFlat,
         name,

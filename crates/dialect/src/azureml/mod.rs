@@ -44,6 +44,13 @@ pub(crate) fn lower(
     (job.map(|job| Job { origins, ..job }), notes)
 }
 
+/// The cluster that an Azure ML file names, without Azure's `azureml:`.
+pub fn compute_target(job: &Job) -> Option<String> {
+    let kept = crate::kept::Kept::of(job, KEPT);
+    let target = kept.text("compute")?;
+    Some(target.strip_prefix("azureml:").unwrap_or(target).to_owned())
+}
+
 /// The job as text of this dialect, with what it could not carry.
 pub(crate) fn write(job: &Job) -> Written {
     write::write(job)

@@ -44,6 +44,11 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     notebook.origin(format!("{group}.replicas"), hosts.map(|(_, node)| node));
     notebook.origin(format!("{group}.slots"), processes.map(|(_, node)| node));
     notebook.origin(format!("{launching}.command"), root.at(&["launcher", "spec", "command"]));
+    notebook.origin(format!("{group}.image"), root.at(&["worker", "spec", "environment"]));
+    if launching != group {
+        let environment = root.at(&["launcher", "spec", "environment"]);
+        notebook.origin(format!("{launching}.image"), environment);
+    }
     Launched {
         dialect: Dialect::AzureMpiJob,
         name,

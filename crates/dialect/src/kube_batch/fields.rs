@@ -17,16 +17,15 @@ static SPEC_WITH_OBJECTS: Shape = Shape::new(
     ],
 );
 
-static JOB: Shape = Shape::new(
-    "Job",
-    &[
-        Field::new("apiVersion", Kind::Text, "batch/v1"),
-        Field::new("kind", Kind::Text, "Job"),
-        Field::new("metadata", Kind::Object(&METADATA_OF_A_PART), "its labels go to the pods"),
-        Field::new("spec", Kind::Object(&JOB_SPEC), "the pods and how many").required(),
-        STATUS,
-    ],
-);
+static JOB: Shape = Shape::new("Job", &JOB_FIELDS);
+
+const JOB_FIELDS: [Field; 5] = [
+    Field::new("apiVersion", Kind::Text, "batch/v1"),
+    Field::new("kind", Kind::Text, "Job"),
+    Field::new("metadata", Kind::Object(&METADATA_OF_A_PART), "its labels go to the pods"),
+    Field::new("spec", Kind::Object(&JOB_SPEC), "the pods and how many").required(),
+    STATUS,
+];
 
 static POD_GROUP: Shape = Shape::new(
     "PodGroup",
@@ -57,37 +56,66 @@ static SPEC_WITH_SPEC: Shape = Shape::new(
     &[Field::new("job", Kind::Object(&JOB_SPEC), "the pods and how many").required()],
 );
 
-static JOB_SPEC: Shape = Shape::new(
-    "JobSpec",
-    &[
-        Field::new("parallelism", Kind::POSITIVE, "pods at a time; the number of hosts").or("1"),
-        Field::new("completions", Kind::POSITIVE, "pods that must end well; the number of hosts")
-            .or("the same as `parallelism`"),
-        Field::new("backoffLimit", Kind::COUNT, "how often a failed job is started again").or("6"),
-        Field::new(
-            "activeDeadlineSeconds",
-            Kind::SECONDS,
-            "seconds after which the job is stopped",
-        )
+static JOB_SPEC: Shape = Shape::new("JobSpec", &JOB_SPEC_FIELDS);
+
+const JOB_SPEC_FIELDS: [Field; 16] = [
+    Field::new("parallelism", Kind::POSITIVE, "pods at a time; the number of hosts").or("1"),
+    Field::new("completions", Kind::POSITIVE, "pods that must end well; the number of hosts")
+        .or("the same as `parallelism`"),
+    Field::new("backoffLimit", Kind::COUNT, "how often a failed job is started again").or("6"),
+    Field::new("activeDeadlineSeconds", Kind::SECONDS, "seconds after which the job is stopped")
         .or("no limit"),
+    Field::new(
+        "ttlSecondsAfterFinished",
+        Kind::COUNT,
+        "seconds after its end when the job is removed",
+    )
+    .or("never"),
+    Field::new("suspend", Kind::Boolean, "whether the job waits until somebody resumes it")
+        .or("false"),
+    Field::new("managedBy", Kind::Text, "who runs the job"),
+    Field::new("template", Kind::Object(&POD_TEMPLATE), "what the pods are made of").required(),
+    Field::new("selector", Kind::Any, "set by kube-batch"),
+    Field::new("manualSelector", Kind::Boolean, "set by kube-batch"),
+    Field::new("completionMode", Kind::Text, "whether completions are numbered").or("NonIndexed"),
+    Field::new("backoffLimitPerIndex", Kind::Any, "retries of each numbered completion"),
+    Field::new("maxFailedIndexes", Kind::Any, "numbered completions that may fail"),
+    Field::new("podFailurePolicy", Kind::Any, "what each kind of failure means"),
+    Field::new("successPolicy", Kind::Any, "when the job has succeeded"),
+    Field::new("podReplacementPolicy", Kind::Any, "when a failed pod is replaced"),
+];
+
+/// What an API server serves: `spec.job` may hold the fields of either shape.
+pub(super) static EITHER: Shape = Shape::new("MPI", &object(KIND, &SPEC_OF_EITHER));
+
+static SPEC_OF_EITHER: Shape = Shape::new(
+    "MPISpec",
+    &[
         Field::new(
-            "ttlSecondsAfterFinished",
-            Kind::COUNT,
-            "seconds after its end when the job is removed",
-        )
-        .or("never"),
-        Field::new("suspend", Kind::Boolean, "whether the job waits until somebody resumes it")
-            .or("false"),
-        Field::new("managedBy", Kind::Text, "who runs the job"),
-        Field::new("template", Kind::Object(&POD_TEMPLATE), "what the pods are made of").required(),
-        Field::new("selector", Kind::Any, "set by kube-batch"),
-        Field::new("manualSelector", Kind::Boolean, "set by kube-batch"),
-        Field::new("completionMode", Kind::Text, "whether completions are numbered")
-            .or("NonIndexed"),
-        Field::new("backoffLimitPerIndex", Kind::Any, "retries of each numbered completion"),
-        Field::new("maxFailedIndexes", Kind::Any, "numbered completions that may fail"),
-        Field::new("podFailurePolicy", Kind::Any, "what each kind of failure means"),
-        Field::new("successPolicy", Kind::Any, "when the job has succeeded"),
-        Field::new("podReplacementPolicy", Kind::Any, "when a failed pod is replaced"),
+            "job",
+            Kind::Object(&JOB_OR_SPEC),
+            "the Job whose pods run the ranks, or only its spec",
+        ),
+        Field::new(
+            "podGroup",
+            Kind::Object(&POD_GROUP),
+            "the gang they are placed as, where `job` is a whole Job",
+        ),
     ],
 );
+
+static JOB_OR_SPEC: Shape = Shape::new("Job or JobSpec", &FIELDS_OF_EITHER);
+
+const FIELDS_OF_EITHER: [Field; JOB_FIELDS.len() + JOB_SPEC_FIELDS.len()] = {
+    let mut all = [STATUS; JOB_FIELDS.len() + JOB_SPEC_FIELDS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < JOB_FIELDS.len() {
+            JOB_FIELDS[at]
+        } else {
+            JOB_SPEC_FIELDS[at - JOB_FIELDS.len()]
+        };
+        at += 1;
+    }
+    all
+};

@@ -53,6 +53,11 @@ pub(crate) fn shape() -> &'static Shape {
     &fields::WITH_OBJECTS
 }
 
+/// The field table of objects as an API server serves them: of either shape.
+pub(crate) const fn served_shape() -> &'static Shape {
+    &fields::EITHER
+}
+
 /// The parts of either shape.
 struct Parts<'tree> {
     /// The whole Job, in the shape that has one.

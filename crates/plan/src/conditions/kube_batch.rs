@@ -22,7 +22,7 @@ pub struct JobStatus {
     pub active: u32,
     /// Pods that ended well.
     pub succeeded: u32,
-    /// Pods that ended badly, over all tries.
+    /// Tries that failed.
     pub failed: u32,
     /// When it began.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,15 +57,17 @@ pub struct GroupStatus {
     pub running: u32,
     /// Pods that ended well.
     pub succeeded: u32,
-    /// Pods that ended badly.
+    /// Tries that failed.
     pub failed: u32,
 }
 
 pub(super) fn status(plan: &Plan, status: &Status) -> KubeBatchStatus {
     let sum = |count: fn(&GroupCounts) -> u32| status.groups.iter().map(count).sum::<u32>();
-    let (succeeded, failed) = (sum(|it| it.succeeded), sum(|it| it.failed));
     let running = sum(|it| it.active);
     let everybody = u32::try_from(plan.hosts.len()).unwrap_or(u32::MAX);
+    // The other pods end with the executor, and their own ends tell nothing.
+    let ended_well = status.end().is_some_and(|end| end.verdict == Verdict::Succeeded);
+    let (succeeded, failed) = (if ended_well { everybody } else { 0 }, status.failed_launches);
     let enough = plan.job.policies.gang.min_members.unwrap_or(everybody);
     let phase = match status.stage {
         Stage::Running | Stage::Ended(_) => "Running",
@@ -78,13 +80,13 @@ pub(super) fn status(plan: &Plan, status: &Status) -> KubeBatchStatus {
     let condition = status.end().map(|end| JobCondition {
         kind: if end.verdict == Verdict::Succeeded { "Complete" } else { "Failed" },
         status: "True",
-        message: super::failure_sentence(status),
+        message: super::failure_sentence(plan, status),
     });
     KubeBatchStatus {
         job: JobStatus {
             active: sum(|it| it.existing),
             succeeded,
-            failed: failed.max(status.failed_launches),
+            failed,
             start_time: status.started.map(|time| time.to_string()),
             completion_time: status.completed.map(|time| time.to_string()),
             conditions: Vec::from_iter(condition),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use unisono_job::{Dialect, System};
 
-use super::{Condition, Happening, failure_sentence};
+use super::{Condition, ConditionView, Happening, RANKS_ELSEWHERE, failure_sentence};
 use crate::{Cause, EndReason, Plan, Stage, Status, Time, Verdict};
 
 /// Condition types.
@@ -15,6 +15,8 @@ const RESTARTING: &str = "Restarting";
 const SUSPENDED: &str = "Suspended";
 const SUCCEEDED: &str = "Succeeded";
 const FAILED: &str = "Failed";
+/// Not a type of theirs: there only when it does not hold.
+const SPREAD: &str = "Spread";
 
 /// Messages longer than this are cut, as that operator cuts them.
 const LONGEST_MESSAGE: usize = 1024;
@@ -24,7 +26,7 @@ pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time
     if prior.created.is_none() && status.created.is_some() {
         job.set(status, CREATED, true, "Created", "is created.", now);
     }
-    if plan.job.dialect == Dialect::KubeflowV1alpha2
+    if plan.told_as() == Dialect::KubeflowV1alpha2
         && status.failed_launches > prior.failed_launches
         && !status.is_terminal()
     {
@@ -40,6 +42,9 @@ pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time
         job.set(status, RUNNING, true, "Running", "is running.", since.min(now));
     }
     update_suspended(&job, prior, status, now);
+    if let Some(odd) = status.odd_spread.clone() {
+        put(status, SPREAD, false, RANKS_ELSEWHERE.to_owned(), odd, now);
+    }
     if status.is_terminal() && !prior.is_terminal() {
         update_ended(&job, plan, status, now);
     }
@@ -69,7 +74,7 @@ fn update_ended(job: &Told<'_>, plan: &Plan, status: &mut Status, now: Time) {
         }
     }
     let succeeded = status.end().is_some_and(|end| end.verdict == Verdict::Succeeded);
-    if !ever_ran && plan.job.dialect == Dialect::KubeflowV2beta1 {
+    if !ever_ran && plan.told_as() == Dialect::KubeflowV2beta1 {
         let (reason, ending) = if succeeded {
             ("Succeeded", "successfully completed.")
         } else {
@@ -92,11 +97,17 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
         return (job.reason("Failed"), plain);
     };
     let evicted = end.cause == Some(Cause::Evicted);
-    match plan.job.dialect {
+    match plan.told_as() {
         Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 => (job.reason("Failed"), plain),
         Dialect::KubeflowV1 if !evicted => (job.reason("Failed"), plain),
+        Dialect::Unisono => {
+            let rule = end.reason.text();
+            let why = failure_sentence(plan, status)
+                .map_or_else(|| rule.to_owned(), |it| format!("{it}; {rule}"));
+            (format!("{:?}", end.reason), cut(why))
+        }
         _ if evicted => {
-            let why = evicted_workers(plan, status).or_else(|| failure_sentence(status));
+            let why = evicted_workers(plan, status).or_else(|| failure_sentence(plan, status));
             (job.reason("Evicted"), why.unwrap_or(plain))
         }
         _ => {
@@ -116,7 +127,7 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
                     ("Stopped", "somebody stopped it".to_owned())
                 }
             };
-            let message = match failure_sentence(status) {
+            let message = match failure_sentence(plan, status) {
                 Some(why) if end.reason != EndReason::DeadlineExceeded => {
                     format!("{message}: {why}")
                 }
@@ -158,11 +169,7 @@ struct Told<'plan> {
 impl<'plan> Told<'plan> {
     fn of(plan: &'plan Plan) -> Self {
         Self {
-            kind: if plan.job.dialect.system() == System::Unisono {
-                "UnisonoJob"
-            } else {
-                "MPIJob"
-            },
+            kind: if plan.told_as().system() == System::Unisono { "UnisonoJob" } else { "MPIJob" },
             namespace: plan.namespace(),
             name: plan.job.name.as_str(),
         }
@@ -213,7 +220,7 @@ fn holds(status: &Status, kind: &str) -> bool {
 }
 
 pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happening> {
-    let told: &[&str] = match plan.job.dialect {
+    let told: &[&str] = match plan.told_as() {
         Dialect::KubeflowV1alpha1 => &[],
         Dialect::KubeflowV1alpha2 => &[SUCCEEDED, FAILED],
         _ => &[CREATED, RUNNING, SUSPENDED, SUCCEEDED, FAILED],
@@ -226,6 +233,8 @@ pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Ha
         .conditions
         .iter()
         .filter(|condition| told.contains(&condition.kind.as_str()))
+        // That a job does not run is told by what it does instead; that it is not suspended any more is news.
+        .filter(|condition| condition.holds || condition.kind == SUSPENDED)
         .filter(is_new)
         .map(|condition| Happening {
             is_warning: condition.kind == FAILED,
@@ -284,25 +293,6 @@ pub struct JobStatusView {
     pub completion_time: Option<String>,
 }
 
-/// A condition as objects hold it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConditionView {
-    /// What it is about.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// `True` or `False`.
-    pub status: &'static str,
-    /// Why, as one word.
-    pub reason: String,
-    /// Why, as a sentence.
-    pub message: String,
-    /// When it was last written.
-    pub last_update_time: String,
-    /// When it last changed.
-    pub last_transition_time: String,
-}
-
 /// Members of a role; zeroes are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReplicaView {
@@ -318,16 +308,8 @@ pub struct ReplicaView {
 }
 
 pub(super) fn status(plan: &Plan, status: &Status) -> JobStatusView {
-    let conditions = status.conditions.iter().map(|condition| ConditionView {
-        kind: condition.kind.clone(),
-        status: if condition.holds { "True" } else { "False" },
-        reason: condition.reason.clone(),
-        message: condition.message.clone(),
-        last_update_time: condition.updated.to_string(),
-        last_transition_time: condition.changed.to_string(),
-    });
     JobStatusView {
-        conditions: conditions.collect(),
+        conditions: super::views(status),
         replica_statuses: replicas(plan, status),
         start_time: status.started.map(|time| time.to_string()),
         completion_time: status.completed.map(|time| time.to_string()),

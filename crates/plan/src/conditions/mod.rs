@@ -1,19 +1,22 @@
 //! A job's status in the words of its own system: condition types, reasons, messages, states, events.
 
 mod azure;
+mod failure;
 mod kube_batch;
 mod kubeflow;
 mod openpai;
+mod unisono;
 
 use serde::{Deserialize, Serialize};
 use unisono_job::{Dialect, System};
 
-use crate::{Plan, Status, Time};
+use crate::{Plan, Status, Time, Why};
 
 pub use azure::AzureStatus;
 pub use kube_batch::{GroupStatus, JobCondition, JobStatus, KubeBatchStatus};
-pub use kubeflow::{ConditionView, JobStatusView, ReplicaView, V1alpha1Status};
+pub use kubeflow::{JobStatusView, ReplicaView, V1alpha1Status};
 pub use openpai::{JobState, OpenPaiStatus, TaskRoleStatus, TaskStatus};
+pub use unisono::{MembersView, UnisonoStatus};
 
 /// A condition of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +35,38 @@ pub struct Condition {
     pub changed: Time,
 }
 
+/// A condition as objects hold it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True` or `False`.
+    pub status: &'static str,
+    /// Why, as one word.
+    pub reason: String,
+    /// Why, as a sentence.
+    pub message: String,
+    /// When it was last written.
+    pub last_update_time: String,
+    /// When it last changed.
+    pub last_transition_time: String,
+}
+
+/// The conditions as objects hold them.
+fn views(status: &Status) -> Vec<ConditionView> {
+    let conditions = status.conditions.iter().map(|condition| ConditionView {
+        kind: condition.kind.clone(),
+        status: if condition.holds { "True" } else { "False" },
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
+        last_update_time: condition.updated.to_string(),
+        last_transition_time: condition.changed.to_string(),
+    });
+    conditions.collect()
+}
+
 /// The status of a job as its own system writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -42,8 +77,10 @@ pub enum ObjectStatus {
     OpenPai(OpenPaiStatus),
     /// Kubeflow v1alpha1.
     V1alpha1(V1alpha1Status),
-    /// Kubeflow's later versions, and Unisono's own.
+    /// Kubeflow's later versions.
     Conditions(JobStatusView),
+    /// Unisono's own.
+    Unisono(UnisonoStatus),
     /// kube-batch.
     KubeBatch(KubeBatchStatus),
 }
@@ -61,7 +98,7 @@ pub struct Happening {
 
 /// Brings the conditions up to date with everything else in the status.
 pub(crate) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time) {
-    match plan.job.dialect.system() {
+    match plan.told_as().system() {
         System::Kubeflow | System::Unisono => kubeflow::update(plan, prior, status, now),
         System::AzureMl | System::OpenPai | System::KubeBatch => {}
     }
@@ -69,7 +106,7 @@ pub(crate) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time
 
 /// The status as the job's own system writes it.
 pub fn object_status(plan: &Plan, status: &Status) -> ObjectStatus {
-    match plan.job.dialect {
+    match plan.told_as() {
         Dialect::AzureMpiJob | Dialect::AzureFlat | Dialect::AzureCommand => {
             ObjectStatus::Azure(azure::status(plan, status))
         }
@@ -77,23 +114,51 @@ pub fn object_status(plan: &Plan, status: &Status) -> ObjectStatus {
             ObjectStatus::OpenPai(openpai::status(plan, status))
         }
         Dialect::KubeflowV1alpha1 => ObjectStatus::V1alpha1(kubeflow::v1alpha1(plan, status)),
-        Dialect::KubeflowV1alpha2
-        | Dialect::KubeflowV1
-        | Dialect::KubeflowV2beta1
-        | Dialect::Unisono => ObjectStatus::Conditions(kubeflow::status(plan, status)),
+        Dialect::KubeflowV1alpha2 | Dialect::KubeflowV1 | Dialect::KubeflowV2beta1 => {
+            ObjectStatus::Conditions(kubeflow::status(plan, status))
+        }
+        Dialect::Unisono => ObjectStatus::Unisono(unisono::status(plan, status)),
         Dialect::KubeBatch => ObjectStatus::KubeBatch(kube_batch::status(plan, status)),
     }
 }
 
-/// What happened between two statuses, as the job's own system tells it. Nothing for an unchanged status.
+/// What happened between two statuses, as the job's own system tells it, after what only Unisono knows. Nothing for an
+/// unchanged status.
 pub fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happening> {
-    match plan.job.dialect.system() {
-        System::Kubeflow | System::Unisono => kubeflow::happenings(plan, prior, status),
-        System::AzureMl | System::OpenPai | System::KubeBatch => ended_happening(prior, status),
+    let mut told = Vec::from_iter(failure::happening(plan, prior, status));
+    if let Some(odd) = &status.odd_spread
+        && prior.odd_spread.as_ref() != Some(odd)
+    {
+        told.push(warning(RANKS_ELSEWHERE, odd));
     }
+    told.extend(match plan.told_as().system() {
+        System::Kubeflow | System::Unisono => kubeflow::happenings(plan, prior, status),
+        System::AzureMl | System::OpenPai | System::KubeBatch => {
+            ended_happening(plan, prior, status)
+        }
+    });
+    told
 }
 
-fn ended_happening(prior: &Status, status: &Status) -> Vec<Happening> {
+/// Warnings about what a job waits for and cannot wait away by itself. Of a host in trouble they are told once for each
+/// kind of trouble: the numbers in it may change with every pod that finds a place.
+pub fn warnings(told: &[String], why: &[Why]) -> Vec<Happening> {
+    let is_news = |why: &&Why| {
+        let Why::Stuck { host, reason, .. } = why else { return false };
+        let trouble = reason.split(": ").next().unwrap_or_default();
+        !told.iter().any(|it| it.starts_with(&format!("{host} ")) && it.contains(trouble))
+    };
+    why.iter().filter(is_news).map(|why| warning("Waiting", &why.to_string())).collect()
+}
+
+/// Why ranks are not where they were planned, as one word.
+const RANKS_ELSEWHERE: &str = "RanksElsewhere";
+
+fn warning(reason: &str, message: &str) -> Happening {
+    Happening { is_warning: true, reason: reason.to_owned(), message: message.to_owned() }
+}
+
+fn ended_happening(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happening> {
     let (Some(end), None) = (status.end(), prior.end()) else {
         return Vec::new();
     };
@@ -101,13 +166,37 @@ fn ended_happening(prior: &Status, status: &Status) -> Vec<Happening> {
     vec![Happening {
         is_warning: failed,
         reason: format!("{:?}", end.verdict),
-        message: failure_sentence(status).unwrap_or_else(|| "the job has ended".to_owned()),
+        message: failure_sentence(plan, status).unwrap_or_else(|| "the job has ended".to_owned()),
     }]
 }
 
 /// What failed first, where the job failed.
-fn failure_sentence(status: &Status) -> Option<String> {
-    let end = status.end()?;
-    (end.verdict == crate::Verdict::Failed)
-        .then(|| status.first_failure.as_ref().map(crate::Failure::sentence))?
+fn failure_sentence(plan: &Plan, status: &Status) -> Option<String> {
+    let failure = status.first_failure.as_ref()?;
+    (status.end()?.verdict == crate::Verdict::Failed).then(|| failure::sentence(plan, failure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_told_once_though_its_numbers_change() {
+        let stuck = |reason: &str| Why::Stuck {
+            host: "pi-launcher".to_owned(),
+            reason: reason.to_owned(),
+            others: 1,
+        };
+        let first = stuck("it cannot be scheduled: 0/2 nodes are available");
+        let told = [first.to_string()];
+        assert_eq!(warnings(&[], &[first]).len(), 1);
+        assert!(
+            warnings(&told, &[stuck("it cannot be scheduled: 0/3 nodes are available")]).is_empty()
+        );
+        assert_eq!(
+            warnings(&told, &[stuck("the image of main cannot be pulled: no such")]).len(),
+            1
+        );
+        assert!(warnings(&[], &[Why::Suspended]).is_empty());
+    }
 }

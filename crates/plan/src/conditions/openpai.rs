@@ -78,7 +78,7 @@ pub(super) fn status(plan: &Plan, status: &Status) -> OpenPaiStatus {
             created_time: status.created.map(|time| time.0),
             completed_time: status.completed.map(|time| time.0),
             app_exit_code: end.map(|end| end.code),
-            app_exit_diagnostics: super::failure_sentence(status),
+            app_exit_diagnostics: super::failure_sentence(plan, status),
             virtual_cluster: queue.unwrap_or("default").to_owned(),
         },
         task_roles: (0_u32..)

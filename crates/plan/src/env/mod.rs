@@ -101,13 +101,36 @@ pub fn at_start(plan: &Plan, start: &Start<'_>) -> Vec<Variable> {
     }
 }
 
-/// What this host gets once every host has an address. As long as the job's list of hosts.
-pub fn with_addresses(plan: &Plan, host: &Host, addresses: &Addresses) -> Vec<Variable> {
+/// What hosts get once every host has an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Late {
+    /// Variables that are the same on every host. As long as the job's list of hosts.
+    pub shared: Vec<Variable>,
+    /// Names of variables that hold the address of the host they are set on.
+    pub own_address: &'static [&'static str],
+    /// Names of variables that hold the folder that a command starts in.
+    pub own_folder: &'static [&'static str],
+}
+
+/// What hosts get once every host has an address.
+pub fn late(plan: &Plan, addresses: &Addresses) -> Late {
     match plan.job.dialect.system() {
-        System::OpenPai => openpai::with_addresses(plan, host, addresses),
-        System::AzureMl => azure::with_addresses(plan, addresses),
-        System::Kubeflow | System::KubeBatch | System::Unisono => Vec::new(),
+        System::OpenPai => openpai::late(plan, addresses),
+        System::AzureMl => {
+            Late { shared: azure::with_addresses(plan, addresses), ..Late::default() }
+        }
+        System::Kubeflow | System::KubeBatch | System::Unisono => Late::default(),
     }
+}
+
+/// What this host gets once every host has an address.
+pub fn with_addresses(plan: &Plan, host: &Host, addresses: &Addresses) -> Vec<Variable> {
+    let late = late(plan, addresses);
+    let own = addresses.get(&host.member).map(ToString::to_string);
+    let of_host = own.iter().flat_map(|own| {
+        late.own_address.iter().map(move |name| Variable::new(*name, own.as_str()))
+    });
+    of_host.chain(late.shared).collect()
 }
 
 /// The whole environment of a host, once every host has an address: the file's variables, and ours over them.

@@ -2,7 +2,7 @@
 
 use unisono_job::{Group, Job};
 
-use super::Start;
+use super::{Late, Start};
 use crate::bind::Addresses;
 use crate::folders::VARIABLES;
 use crate::ports;
@@ -179,15 +179,17 @@ pub(super) fn at_start(start: &Start<'_>) -> Vec<Variable> {
     variables
 }
 
-/// Addresses and ports of every task, for this one.
-pub(super) fn with_addresses(plan: &Plan, host: &Host, addresses: &Addresses) -> Vec<Variable> {
-    let mut variables = Vec::new();
-    if let Some(own) = addresses.get(&host.member) {
-        let own = own.to_string();
-        for name in ["PAI_CONTAINER_HOST_IP", "PAI_CURRENT_CONTAINER_IP"] {
-            variables.push(Variable::new(name, own.as_str()));
-        }
+/// Addresses and ports of every task.
+pub(super) fn late(plan: &Plan, addresses: &Addresses) -> Late {
+    Late {
+        shared: of_all_tasks(plan, addresses),
+        own_address: &["PAI_CONTAINER_HOST_IP", "PAI_CURRENT_CONTAINER_IP"],
+        own_folder: &["PAI_WORK_DIR"],
     }
+}
+
+fn of_all_tasks(plan: &Plan, addresses: &Addresses) -> Vec<Variable> {
+    let mut variables = Vec::new();
     let mut instances = Vec::new();
     for (at, group) in (0_u32..).zip(&plan.job.groups) {
         let role = &group.name;

@@ -23,7 +23,18 @@ pub static CODES: &[&Code] = &[
     &RANKS_CHANGED,
     &SSHD_LEFT_OUT,
     &COMMAND_LEFT_OUT,
+    &WITHOUT_GANG,
 ];
+
+/// A gang is asked for and nobody places gangs.
+pub static WITHOUT_GANG: Code = Code {
+    name: "without-gang",
+    severity: Severity::Warning,
+    summary: "the job asks to be placed all at once, and no scheduler of the cluster does that",
+    explanation: "The job runs all the same: commands wait until every host is up. But two jobs that each got a part of the \
+                  cluster can wait for each other. Install scheduler-plugins, Volcano or kube-batch, or use a queue that admits \
+                  whole jobs, such as Kueue.",
+};
 
 /// More ranks than slots.
 pub static RANKS_OVER_SLOTS: Code = Code {

@@ -23,6 +23,7 @@ pub(crate) fn of(
     }
     notes.extend(about_slots(job));
     notes.extend(about_names(job));
+    notes.extend(about_the_gang(job, facts));
     for group in &job.groups {
         notes.extend(about_a_group(job, group));
         match facts.engine {
@@ -111,6 +112,20 @@ fn about_slots(job: &Job) -> Option<Note> {
             "the hosts have different slots, which Intel MPI reads only from -machinefile";
         Note::new(&codes::UNEVEN_SLOTS, message)
             .hint("add -machinefile /etc/mpi/hostfile to the launch line")
+    })
+}
+
+fn about_the_gang(job: &Job, facts: &Facts) -> Option<Note> {
+    let gang = &job.policies.gang;
+    // kube-batch's jobs were always placed as one.
+    let asks = gang.min_members.is_some()
+        || gang.queue.is_some()
+        || job.dialect.system() == System::KubeBatch;
+    (asks && !facts.places_gangs).then(|| {
+        let message =
+            "it starts without a gang: no scheduler of this cluster places all its hosts at once";
+        let place = job.origins.of("policies.gang").cloned();
+        Note::new(&codes::WITHOUT_GANG, message).at(place)
     })
 }
 

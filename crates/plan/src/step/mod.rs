@@ -55,6 +55,9 @@ pub fn step(plan: &Plan, prior: &Status, observed: &Observed, now: Time) -> Next
     }
     let sight = Sight::of(plan, &status, observed);
     status.groups = wanted::counts(plan, &status, &sight);
+    if !prior.is_terminal() && observed.odd_spread.is_some() {
+        status.odd_spread.clone_from(&observed.odd_spread);
+    }
     conditions::update(plan, prior, &mut status, now);
     let why = wanted::whys(plan, &status, observed, &sight, now);
     Next {

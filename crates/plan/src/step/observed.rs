@@ -15,6 +15,8 @@ pub struct Observed {
     pub room: Room,
     /// Whether somebody asked to stop the job.
     pub stop_requested: bool,
+    /// What is odd about where the ranks of the last try ran, as a sentence.
+    pub odd_spread: Option<String>,
 }
 
 /// Whether there is room for all of a job at once.
@@ -52,6 +54,11 @@ pub struct Incarnation {
 pub enum SeenState {
     /// It exists and is not up, for this reason.
     Coming(String),
+    /// It exists, and this is in its way. It may pass.
+    Stuck(String),
+    /// It is not up, for this reason, but everything is known that others need of it. A command that shakes hands with every
+    /// host before it begins may be let go already: it finds out by itself when this one is up, sooner than anybody else.
+    Placed(String),
     /// The host is up. Its command, if it has one, waits to be let go.
     Up,
     /// Its command runs.

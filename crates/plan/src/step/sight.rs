@@ -72,6 +72,16 @@ fn is_kept(host: &Host, seen: &Seen) -> bool {
     host.runs.launches() && matches!(seen.state, SeenState::Ended(_))
 }
 
+/// Whether the host has its place: it is up, or whoever waits for it knows where it will be.
+pub(crate) const fn is_placed(state: &SeenState) -> bool {
+    is_up(state) || matches!(state, SeenState::Placed(_))
+}
+
+/// Whether the host is not up yet.
+pub(crate) const fn comes(state: &SeenState) -> bool {
+    matches!(state, SeenState::Coming(_) | SeenState::Stuck(_) | SeenState::Placed(_))
+}
+
 /// Whether the host is up.
 pub(crate) const fn is_up(state: &SeenState) -> bool {
     matches!(state, SeenState::Up | SeenState::Running { .. })

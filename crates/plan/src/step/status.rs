@@ -51,6 +51,8 @@ pub struct Status {
     pub stopping_since: Option<Time>,
     /// What failed first in the last attempt that failed.
     pub first_failure: Option<Failure>,
+    /// What was odd about where ranks ran.
+    pub odd_spread: Option<String>,
     /// Members of each group by what they are doing.
     pub groups: Vec<GroupCounts>,
     /// The dialect's own conditions.
@@ -152,23 +154,30 @@ impl Failure {
     /// The failure as one sentence.
     pub fn sentence(&self) -> String {
         let Self { host, ended, .. } = self;
-        if ended.cause != Cause::Exited {
-            return format!("{host} {}", ended.cause.text());
+        match (ended.cause, &ended.rank) {
+            (Cause::Exited, Some(rank)) => rank.sentence(ended.code),
+            (Cause::Exited, None) => format!("{host} {}", how_it_ended(ended.code)),
+            (Cause::OutOfMemory, Some(rank)) => format!("{} {}", rank.name(), ended.cause.text()),
+            (cause, _) => format!("{host} {}", cause.text()),
         }
-        let (who, code) = match &ended.rank {
-            Some(FailedRank { rank, host, code }) => {
-                let place = host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
-                (format!("rank {rank}{place}"), code.unwrap_or(ended.code))
-            }
-            None => (host.clone(), ended.code),
-        };
-        format!("{who} {}", how_it_ended(code))
     }
 
     /// The host on which it happened: that of the rank, where a rank failed.
     pub fn place(&self) -> &str {
         let of_rank = self.ended.rank.as_ref().and_then(|rank| rank.host.as_deref());
         of_rank.unwrap_or(&self.host)
+    }
+}
+
+impl FailedRank {
+    /// How it ended as one sentence, by its own code or else by that of its launcher.
+    pub fn sentence(&self, launchers: i32) -> String {
+        format!("{} {}", self.name(), how_it_ended(self.code.unwrap_or(launchers)))
+    }
+
+    fn name(&self) -> String {
+        let place = self.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+        format!("rank {}{place}", self.rank)
     }
 }
 
@@ -263,6 +272,19 @@ mod tests {
         assert_eq!(told(42, Some(rank)), "rank 2 on ring-worker-1 ended with exit code 42");
         let rank = FailedRank { rank: 0, host: None, code: Some(3) };
         assert_eq!(told(255, Some(rank)), "rank 0 ended with exit code 3");
+    }
+
+    #[test]
+    fn a_rank_that_ran_out_of_memory_is_named_and_else_its_host_is() {
+        let told = |rank| {
+            let ended = Ended { rank, cause: Cause::OutOfMemory, ..ended(1, 137) };
+            let host = "ring-launcher".to_owned();
+            Failure { epoch: 0, host, member: LAUNCHER, ended }.sentence()
+        };
+        let host = Some("ring-worker-1".to_owned());
+        let rank = FailedRank { rank: 2, host, code: Some(137) };
+        assert_eq!(told(Some(rank)), "rank 2 on ring-worker-1 ran out of memory");
+        assert_eq!(told(None), "ring-launcher ran out of memory");
     }
 
     #[test]

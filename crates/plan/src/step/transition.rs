@@ -88,9 +88,11 @@ fn noticed(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option
         return None;
     }
     let mut following = status.clone();
+    let all_up = loss::still_coming(plan, status, sight).next().is_none();
     for host in plan.hosts.iter().filter(|host| host.runs.runs_command()) {
         match sight.state(host) {
-            Some(SeenState::Running { since }) => {
+            // A command that was let go early waits for hosts that are not up.
+            Some(SeenState::Running { since }) if all_up => {
                 following.running_since.get_or_insert(*since);
             }
             Some(SeenState::Ended(ended)) => {
@@ -103,7 +105,14 @@ fn noticed(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option
                     ..ended.clone()
                 });
             }
-            Some(SeenState::Coming(_) | SeenState::Up) | None => {}
+            Some(
+                SeenState::Coming(_)
+                | SeenState::Stuck(_)
+                | SeenState::Placed(_)
+                | SeenState::Up
+                | SeenState::Running { .. },
+            )
+            | None => {}
         }
     }
     following.missing = loss::missing(plan, &following, sight, now);
@@ -222,7 +231,8 @@ fn members_lost(plan: &Plan, status: &Status, lost: &BTreeMap<Member, Ended>, no
         following.replaced.insert(*member, following.epoch);
     }
     if status.stage == Stage::Running {
-        following.failed_launches += 1;
+        // A command that still waited for its hosts has not failed; but it waits for the lost one, so it begins anew, too.
+        following.failed_launches += u32::from(status.running_since.is_some());
         following.launched_epoch = following.epoch;
         following.stage = Stage::Starting;
         following = without_try(&following);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::policy::end_rules::{Outcome, outcome};
 use super::policy::{admission, barrier, clean_up, deadline, loss, suspend, ttl};
-use super::sight::{Sight, is_alive, is_up};
+use super::sight::{Sight, comes, is_alive, is_up};
 use super::transition::judged_at;
 use crate::{
     GroupCounts, Host, Member, Observed, Plan, SeenState, Stage, Status, Time, Want, Wanted, Why,
@@ -161,13 +161,19 @@ fn running(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<Why> {
         let until = since.after(loss::patience(plan.facts.engine));
         whys.push(Why::Missing { host: name(*member), until });
     }
+    if status.running_since.is_none()
+        && status.ended.is_empty()
+        && let Some(why) = barrier::coming(loss::still_coming(plan, status, sight), sight)
+    {
+        whys.push(why);
+        return whys;
+    }
     let busy = |host: &&Host| host.runs.runs_command() && !status.ended.contains_key(&host.member);
     let mut commands = plan.hosts.iter().filter(busy);
     if let Some(first) = commands.next() {
         whys.push(Why::Running { host: first.name.clone(), others: commands.count() });
     }
-    let mut coming =
-        plan.hosts.iter().filter(|host| matches!(sight.state(host), Some(SeenState::Coming(_))));
+    let mut coming = plan.hosts.iter().filter(|host| sight.state(host).is_some_and(comes));
     if let Some(first) = coming.next() {
         let reason = "it joins a running job".to_owned();
         whys.push(Why::Coming { host: first.name.clone(), reason, others: coming.count() });

@@ -38,6 +38,15 @@ pub enum Why {
         /// How many beside it.
         others: usize,
     },
+    /// A host is not up, and something is in its way.
+    Stuck {
+        /// Which.
+        host: String,
+        /// What.
+        reason: String,
+        /// How many beside it are not up.
+        others: usize,
+    },
     /// The next attempt waits, so that a broken job does not spin.
     Backoff {
         /// Which attempt.
@@ -93,7 +102,7 @@ impl fmt::Display for Why {
             Self::Clearing { host, others } => {
                 write!(formatter, "{host}{} of an earlier try is still there", and(*others))
             }
-            Self::Coming { host, reason, others } => {
+            Self::Coming { host, reason, others } | Self::Stuck { host, reason, others } => {
                 write!(formatter, "{host}{} is not up: {reason}", and(*others))
             }
             Self::Backoff { attempt, until } => {

@@ -1,10 +1,13 @@
 //! The start barrier: no command begins before every host of the job is up and nothing of an earlier try is left.
 //!
+//! Where commands shake hands with every host themselves, engines say that hosts are placed, and that is enough to let the
+//! commands go.
+//!
 //! A slow start is never a failure, and needs no `sleep` in anybody's command.
 
 use unisono_job::LauncherStart;
 
-use crate::step::sight::{Sight, is_up};
+use crate::step::sight::{Sight, is_placed, is_up};
 use crate::{Host, Plan, SeenState, Status, Time, Wanted, Why};
 
 /// What the job's commands wait for; nothing when they may begin.
@@ -20,17 +23,36 @@ pub(crate) fn waits(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) 
     if let Some(until) = status.not_before.filter(|until| now < *until) {
         whys.push(Why::Backoff { attempt: status.attempt, until });
     }
-    let mut down = plan.hosts.iter().filter(|host| !sight.state(host).is_some_and(is_up));
-    if let Some(first) = down.next() {
-        let reason = match sight.state(first) {
-            Some(SeenState::Coming(reason)) => reason.clone(),
-            Some(SeenState::Up | SeenState::Running { .. } | SeenState::Ended(_)) | None => {
-                "it is being created".to_owned()
-            }
-        };
-        whys.push(Why::Coming { host: first.name.clone(), reason, others: down.count() });
-    }
+    whys.extend(coming(
+        plan.hosts.iter().filter(|host| !sight.state(host).is_some_and(is_placed)),
+        sight,
+    ));
     whys
+}
+
+/// Why one of these hosts is not up, and how many there are beside it. One that cannot come by itself is told first.
+pub(crate) fn coming<'plan>(
+    hosts: impl Iterator<Item = &'plan Host>,
+    sight: &Sight<'_>,
+) -> Option<Why> {
+    let hosts: Vec<&Host> = hosts.collect();
+    let others = hosts.len().checked_sub(1)?;
+    for host in &hosts {
+        if let Some(SeenState::Stuck(reason)) = sight.state(host) {
+            let (host, reason) = (host.name.clone(), reason.clone());
+            return Some(Why::Stuck { host, reason, others });
+        }
+    }
+    let first = hosts.first()?;
+    let reason = match sight.state(first) {
+        Some(SeenState::Coming(reason) | SeenState::Stuck(reason) | SeenState::Placed(reason)) => {
+            reason.clone()
+        }
+        Some(SeenState::Up | SeenState::Running { .. } | SeenState::Ended(_)) | None => {
+            "it is being created".to_owned()
+        }
+    };
+    Some(Why::Coming { host: first.name.clone(), reason, others })
 }
 
 /// What a host is to be while the job starts.
@@ -83,6 +105,22 @@ mod tests {
         );
         let all = seen(&[(LAUNCHER, UP), (WORKER, UP), (OTHER_WORKER, UP)]);
         assert!(says(&all, &status).is_empty());
+    }
+
+    #[test]
+    fn a_host_that_cannot_come_by_itself_is_told_first() {
+        let stuck = SeenState::Stuck("its image is not there".to_owned());
+        let pulling = SeenState::Coming("it pulls its image".to_owned());
+        let all = seen(&[(LAUNCHER, pulling), (WORKER, UP), (OTHER_WORKER, stuck)]);
+        let said = says(&all, &Status::default());
+        assert_eq!(said, ["sample-work-1 and 1 other is not up: its image is not there"]);
+    }
+
+    #[test]
+    fn hosts_that_have_their_place_are_waited_for_by_the_command_itself() {
+        let starts = || SeenState::Placed("its containers are being started".to_owned());
+        let all = seen(&[(LAUNCHER, starts()), (WORKER, starts()), (OTHER_WORKER, UP)]);
+        assert!(says(&all, &Status::default()).is_empty());
     }
 
     #[test]

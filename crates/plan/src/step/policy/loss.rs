@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::step::sight::Sight;
+use crate::step::sight::{Sight, comes};
 use crate::{Cause, Ended, EngineKind, Host, Member, Plan, SeenState, Stage, Status, Time};
 
 /// How long a member may be unseen before it counts as lost: a view of a cluster can lag behind, one of this machine not.
@@ -40,6 +40,17 @@ pub(crate) fn missing(
         .collect()
 }
 
+/// Hosts that a command was let go for and that are not up yet.
+pub(crate) fn still_coming<'plan>(
+    plan: &'plan Plan,
+    status: &Status,
+    sight: &Sight<'_>,
+) -> impl Iterator<Item = &'plan Host> {
+    plan.hosts
+        .iter()
+        .filter(|host| sight.state(host).is_some_and(comes) && was_released(status, host.member))
+}
+
 /// Members that are lost, each with how it ended.
 pub(crate) fn lost(
     plan: &Plan,
@@ -52,7 +63,11 @@ pub(crate) fn lost(
     let ended =
         plan.hosts.iter().filter(only_hosts).filter_map(|host| match sight.state(host)? {
             SeenState::Ended(ended) => Some((host.member, ended.clone())),
-            SeenState::Coming(_) | SeenState::Up | SeenState::Running { .. } => None,
+            SeenState::Coming(_)
+            | SeenState::Stuck(_)
+            | SeenState::Placed(_)
+            | SeenState::Up
+            | SeenState::Running { .. } => None,
         });
     let patience = patience(plan.facts.engine);
     let vanished = status.missing.iter().filter(|(_, since)| now.since(**since) >= patience);

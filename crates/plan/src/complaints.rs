@@ -5,15 +5,15 @@
 
 /// A rank that ended badly, as far as its launcher tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Blame {
+pub struct Blame {
     /// Its number; MPICH tells only host and process.
-    pub(crate) rank: Option<u32>,
+    pub rank: Option<u32>,
     /// Its process on its host.
-    pub(crate) process: Option<i32>,
+    pub process: Option<i32>,
     /// Its host.
-    pub(crate) host: Option<String>,
+    pub host: Option<String>,
     /// Its exit code, or 128 and its signal.
-    pub(crate) code: Option<i32>,
+    pub code: Option<i32>,
 }
 
 /// A program that could not be run.
@@ -28,6 +28,12 @@ pub struct Unrunnable {
 }
 
 impl Unrunnable {
+    /// What these lines tell about it: Open MPI names the program on one line and the host on the next.
+    pub fn told_in(&self, lines: &[&str]) -> Vec<String> {
+        let told = lines.iter().skip_while(|line| !line.contains(&self.program));
+        told.take(2).map(|&line| line.to_owned()).collect()
+    }
+
     /// The exit code that shells give for it.
     pub const fn code(&self) -> i32 {
         if self.is_there { 126 } else { 127 }
@@ -35,7 +41,7 @@ impl Unrunnable {
 }
 
 /// The first rank that these lines of a launcher blame.
-pub(crate) fn blamed(lines: &[&str]) -> Option<Blame> {
+pub fn blamed(lines: &[&str]) -> Option<Blame> {
     // Launchers break their lines where they like.
     let said = lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
     let ways = [signalled, aborted_by_rank, called_abort, exited, bad_termination, hydra_abort];
@@ -113,7 +119,7 @@ pub fn unrunnable(lines: &[impl AsRef<str>]) -> Option<Unrunnable> {
 }
 
 /// The program that a launcher could not start as a rank.
-pub(crate) fn unrunnable_by_launcher(lines: &[impl AsRef<str>]) -> Option<Unrunnable> {
+pub fn unrunnable_by_launcher(lines: &[impl AsRef<str>]) -> Option<Unrunnable> {
     lines.iter().enumerate().find_map(|(at, line)| {
         let line = line.as_ref().trim();
         let following = lines.get(at + 1..).unwrap_or_default();

@@ -1,0 +1,152 @@
+//! One host that was started: its description enters, a keeper runs it, and what becomes of it is told to the loop.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::SyncSender;
+use std::thread;
+
+use rustix::process::{Pid, Signal};
+use unisono_plan::{Ended, Incarnation, SeenState, Time};
+
+use super::Happening;
+use crate::furnish::Furnished;
+use crate::host::limits::killed;
+use crate::host::{self, Bounds};
+use crate::output::pump;
+use crate::tagged::TagForm;
+use crate::tails::Tails;
+
+/// One host that was started.
+#[derive(Debug)]
+pub(super) struct Hosted {
+    keeper: Pid,
+    pub(super) name: String,
+    pub(super) address: SocketAddr,
+    pub(super) has_command: bool,
+    pub(super) up: bool,
+    pub(super) released: Option<Time>,
+    pub(super) asked_to_stop: bool,
+    pub(super) ended: Option<Ended>,
+    pub(super) tails: Tails,
+    bounds: Option<Bounds>,
+    /// Keeps what its keeper reads and writes there for as long as the keeper may do so.
+    _files: [OwnedFd; 2],
+}
+
+/// Whom a host's end and words are told to, and by which clock.
+#[derive(Clone, Debug)]
+pub(super) struct Ear {
+    pub(super) happenings: SyncSender<Happening>,
+    pub(super) clock: fn() -> Time,
+}
+
+impl Hosted {
+    /// Starts a host. `kills` is the file that its description names for the number of killed processes.
+    pub(super) fn start(
+        program: &Path,
+        furnished: Furnished,
+        incarnation: Incarnation,
+        address: SocketAddr,
+        stdin: Stdio,
+        kills: OwnedFd,
+        ear: &Ear,
+    ) -> io::Result<Self> {
+        let spec = in_memory(&serde_json::to_vec(&furnished.spec)?)?;
+        let keeper = host::command(program, &path_of(&spec))
+            // Ctrl-C in the terminal is for us; what becomes of the hosts is decided, not shared out.
+            .process_group(0)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let id = Pid::from_child(&keeper);
+        listen(keeper, incarnation, furnished.tags, ear.clone());
+        Ok(Self {
+            keeper: id,
+            name: furnished.spec.name,
+            address,
+            has_command: furnished.has_command,
+            up: false,
+            released: None,
+            asked_to_stop: false,
+            ended: None,
+            tails: Tails::default(),
+            bounds: furnished.spec.bounds,
+            _files: [spec, kills],
+        })
+    }
+
+    pub(super) fn state(&self) -> SeenState {
+        match (&self.ended, self.released) {
+            (Some(ended), _) => SeenState::Ended(ended.clone()),
+            (None, Some(since)) if self.has_command => SeenState::Running { since },
+            (None, _) if self.up => SeenState::Up,
+            (None, _) => SeenState::Coming("its host is being set up".to_owned()),
+        }
+    }
+
+    /// Whether the kernel killed processes of it because they used more memory than they may.
+    pub(super) fn is_starved(&self) -> bool {
+        self.bounds.as_ref().is_some_and(|bounds| killed(bounds) > 0)
+    }
+
+    /// Ends the host with everything in it: its keeper sees to that.
+    pub(super) fn kill(&self) {
+        // It may have ended this moment, which is just as well.
+        let _sent = rustix::process::kill_process(self.keeper, Signal::TERM);
+    }
+
+    /// Asks process 1, the keeper's only child, to end; where it cannot be found, the host is not up yet and is killed.
+    pub(super) fn terminate(&self) {
+        let keeper = self.keeper.as_raw_nonzero();
+        let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children"));
+        let init = children
+            .ok()
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .and_then(Pid::from_raw);
+        match init {
+            Some(init) => {
+                let _sent = rustix::process::kill_process(init, Signal::TERM);
+            }
+            None => self.kill(),
+        }
+    }
+}
+
+/// Tells what a host writes and, after all of that, how it ended.
+fn listen(mut keeper: Child, incarnation: Incarnation, tags: Option<TagForm>, ear: Ear) {
+    let Ear { happenings, clock } = ear;
+    let (stdout, stderr) = (keeper.stdout.take(), keeper.stderr.take());
+    let pumps = [
+        stdout.map(|it| pump(it, incarnation, false, tags, happenings.clone())),
+        stderr.map(|it| pump(it, incarnation, true, tags, happenings.clone())),
+    ];
+    thread::spawn(move || {
+        let status = keeper.wait();
+        for pump in pumps.into_iter().flatten() {
+            // A pump that panicked has told so itself; the end is still the end.
+            let _joined = pump.join();
+        }
+        let code = status.map_or(host::COULD_NOT_START, host::exit_code);
+        // Nobody listens any more: the run is over.
+        let _told = happenings.send(Happening::HostEnded(incarnation, code, clock()));
+    });
+}
+
+/// Where other processes of ours find a file that we hold.
+pub(super) fn path_of(file: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
+}
+
+/// A file that exists only in memory and only while somebody holds it.
+pub(super) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    use std::io::Write as _;
+    let file = rustix::fs::memfd_create("unisono-host", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes)?;
+    Ok(file.into())
+}
