@@ -8,7 +8,7 @@ use unisono_job::{CleanUp, Dialect};
 use unisono_plan::bind::Addresses;
 use unisono_plan::{Host, Incarnation, Member, Plan, Seen, SeenState, Stage, Status, Want, Wanted};
 
-use crate::children::Children;
+use crate::children::{Children, STATEFUL_SET};
 use crate::marks;
 use crate::observe::{cannot_start, is_beyond_reach, released};
 use crate::render;
@@ -21,8 +21,12 @@ use crate::writes::Haste;
 pub(crate) struct Acts {
     /// Pods to be deleted.
     pub(crate) delete: Vec<(Arc<Pod>, Haste)>,
+    /// The StatefulSets, by name and uid, whose pods are to go: it would make them again.
+    pub(crate) drop_sets: BTreeMap<String, String>,
     /// Pods to be stopped and kept, for their logs.
     pub(crate) stop: Vec<Arc<Pod>>,
+    /// Pods that end by themselves once they are told how the job ended.
+    pub(crate) end: Vec<Arc<Pod>>,
     /// Members whose pods are to be made.
     pub(crate) create: Vec<Member>,
     /// Pods whose command is to be let go, or whose host table has changed.
@@ -70,11 +74,15 @@ pub(crate) fn acts(
                 }
             }
             Wanted::Running => {
-                if let Some((incarnation, pod)) = place.filter(|_| host.runs.runs_command()) {
+                let waits = host.runs.runs_command() || plan.may_launch(*member);
+                if let Some((incarnation, pod)) = place.filter(|_| waits) {
                     acts.release.push((incarnation, Arc::clone(pod)));
                 }
             }
-            Wanted::Stopping { .. } => place.iter().for_each(|(_, pod)| acts.halt(pod)),
+            Wanted::Stopping { .. } if host.runs.runs_command() => {
+                place.iter().for_each(|(_, pod)| acts.halt(pod));
+            }
+            Wanted::Stopping { .. } => place.iter().for_each(|(_, pod)| acts.tell_end(pod)),
         }
     }
     // What is being deleted on a node that does not answer would stay for ever, and has no log that anybody could read.
@@ -92,10 +100,12 @@ pub(crate) fn acts(
             && cannot_start(pod).is_some()
             && pod.spec.active_deadline_seconds != Some(1)
     });
-    acts.stop.extend(stuck.cloned());
-    acts.stop.dedup_by(|one, other| Arc::ptr_eq(one, other));
-    let over = |it: &Incarnation| matches!(states.get(it), Some(SeenState::Ended(_)));
-    let first = found.keys().all(over);
+    let unknown: Vec<_> = stuck
+        .filter(|pod| !acts.stop.iter().any(|known| Arc::ptr_eq(known, pod)))
+        .cloned()
+        .collect();
+    acts.stop.extend(unknown);
+    let first = found.keys().all(|it| is_over(*it, &states));
     acts.share = !acts.create.is_empty() && first;
     acts.refresh |= !acts.create.is_empty() && !first;
     acts.about_the_job(plan, status, children);
@@ -106,6 +116,10 @@ pub(crate) fn acts(
 
 impl Acts {
     fn remove(&mut self, pod: &Arc<Pod>) {
+        if let Some(set) = pod.owner(STATEFUL_SET) {
+            self.drop_sets.insert(set.name.clone(), set.uid.clone());
+            return;
+        }
         match (pod.is_going(), is_beyond_reach(pod)) {
             (true, false) => {}
             (_, true) => self.delete.push((Arc::clone(pod), Haste::AtOnce)),
@@ -119,6 +133,15 @@ impl Acts {
             self.remove(pod);
         } else if pod.spec.active_deadline_seconds != Some(1) {
             self.stop.push(Arc::clone(pod));
+        }
+    }
+
+    /// Tells a pod that hosts ranks how the job ended; it ends by itself, and stays with its log.
+    fn tell_end(&mut self, pod: &Arc<Pod>) {
+        if pod.spec.node_name.is_none() {
+            self.remove(pod);
+        } else if pod.annotation(marks::END).is_none() && !pod.is_going() {
+            self.end.push(Arc::clone(pod));
         }
     }
 
@@ -146,8 +169,12 @@ fn in_place<'found>(
     found: &BTreeMap<Incarnation, &'found Arc<Pod>>,
     states: &BTreeMap<Incarnation, &SeenState>,
 ) -> Option<(Incarnation, &'found Arc<Pod>)> {
-    let over = |it: &Incarnation| matches!(states.get(it), Some(SeenState::Ended(_)));
-    Children::current(found, host.member).filter(|(it, _)| !(host.runs.launches() && over(it)))
+    Children::current(found, host.member)
+        .filter(|(it, _)| !(host.runs.launches() && is_over(*it, states)))
+}
+
+fn is_over(incarnation: Incarnation, states: &BTreeMap<Incarnation, &SeenState>) -> bool {
+    matches!(states.get(&incarnation), Some(SeenState::Ended(_)))
 }
 
 /// Where every host of ranks is, as far as it is known.

@@ -1,19 +1,23 @@
 //! Does what is wanted: creates by POST, changes by merge patch, deletes; many at once, and safe to repeat.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::future::Future;
+use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use kube::api::{ApiResource, DynamicObject};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use unisono_agent::table::TableError;
-use unisono_plan::{Plan, Want};
+use unisono_plan::bind::Addresses;
+use unisono_plan::{Incarnation, Plan, Want};
 
 use crate::acts::{Acts, acts, addresses, release};
+use crate::children::{Children, STATEFUL_SET};
 use crate::engine::{EngineError, KubernetesEngine};
-use crate::observe::observe;
+use crate::marks;
 use crate::render::{self, MintError, Owner, Rendering};
 use crate::slim::{Job, Pod};
-use crate::target::Resource;
 use crate::writes::{Creation, Haste, Part, WriteError, Writer};
 
 /// Why something wanted could not be done. The next tick tries again.
@@ -40,14 +44,12 @@ pub(crate) async fn apply(
     let (client, namespace) = (engine.client.clone(), engine.object.namespace().to_owned());
     let writer = Writer { client: &client, namespace: &namespace, owner };
     if want.remove_job {
-        let dialect = plan.job.dialect;
-        let resource = Resource::of(dialect).ok_or(EngineError::NoObject(dialect.name()))?;
-        let (api, uid) = (resource.api_resource(), Some(engine.object.uid().to_owned()));
+        let (api, uid) =
+            (engine.resource(plan)?.api_resource(), Some(engine.object.uid().to_owned()));
         let gone = writer.delete(&api, engine.object.name(), uid, Haste::Usual).await;
         return gone.map_err(|error| ApplyError::from(error).into());
     }
-    let seen = observe(plan, &engine.object, &engine.children).seen;
-    let acts = acts(plan, want, &engine.prior, &engine.status, &engine.children, &seen);
+    let acts = acts(plan, want, &engine.prior, &engine.status, &engine.children, &engine.seen);
     Doing { engine, plan, want, writer }.all(&acts).await.map_err(EngineError::from)
 }
 
@@ -67,11 +69,19 @@ impl Doing<'_> {
             .iter()
             .map(|(pod, haste)| writer.delete(&pods, pod.name(), pod.metadata.uid.clone(), *haste));
         self.each(deletions.collect()).await?;
+        let sets = api("apps", "v1", STATEFUL_SET, "statefulsets");
+        for (name, uid) in &acts.drop_sets {
+            writer.delete(&sets, name, Some(uid.clone()), Haste::Usual).await?;
+        }
         // The kubelet ends it at once, and the pod stays, with its log.
         let deadline = json!({"spec": {"activeDeadlineSeconds": 1}});
         let stops =
             acts.stop.iter().map(|pod| writer.patch(&pods, pod.name(), Part::Whole, &deadline));
         self.each(stops.collect()).await?;
+        let code = self.engine.status.end().map_or(0, |end| end.code);
+        let over = json!({"metadata": {"annotations": {marks::END: code.to_string()}}});
+        let ends = acts.end.iter().map(|pod| writer.patch(&pods, pod.name(), Part::Whole, &over));
+        self.each(ends.collect()).await?;
         if let Some((name, uid)) = &acts.drop_job {
             writer.delete(&jobs(), name, uid.clone(), Haste::Usual).await?;
         }
@@ -85,9 +95,7 @@ impl Doing<'_> {
             self.refresh_config().await?;
         }
         self.create_pods(acts).await?;
-        for (incarnation, pod) in &acts.release {
-            self.release(*incarnation, pod).await?;
-        }
+        self.release(&acts.release).await?;
         if let Some((name, changes)) = &acts.job_status {
             let patch = json!({"status": changes});
             writer.patch(&jobs(), name, Part::Status, &patch).await?;
@@ -105,13 +113,20 @@ impl Doing<'_> {
             (core("ConfigMap", "configmaps"), config_map),
         ];
         objects.extend(rendering.service().map(|it| (core("Service", "services"), it)));
+        objects.extend(rendering.kube_batch_objects().into_iter().map(|it| (contract(&it), it)));
+        let policy = rendering.network_policy();
+        objects.extend(policy.map(|it| (contract(&it), it)));
         objects.extend(self.pod_group_api().zip(rendering.pod_group()));
         let writer = self.writer;
-        let creations = objects.iter().map(|(api, object)| async move {
+        let create = |(api, object)| async move {
             let made = writer.create::<DynamicObject>(api, object).await?;
             Ok::<_, WriteError>(api.kind == "ConfigMap" && matches!(made, Creation::Known(_)))
-        });
-        let known_config = self.each(creations.collect()).await?;
+        };
+        // A binding is refused as long as its role is not there.
+        let (last, first): (Vec<_>, Vec<_>) =
+            objects.iter().map(|(api, it)| (api, it)).partition(|it| it.0.kind == "RoleBinding");
+        let known_config = self.each(first.into_iter().map(create).collect()).await?;
+        self.each(last.into_iter().map(create).collect()).await?;
         if known_config.contains(&true) {
             self.refresh_config().await?;
         }
@@ -120,6 +135,10 @@ impl Doing<'_> {
 
     /// Brings the files that name all hosts up to date.
     async fn refresh_config(&self) -> Result<(), ApplyError> {
+        if self.rendering().is_kube_batch() {
+            // It follows the addresses, not the plan.
+            return Ok(());
+        }
         let data = self.rendering().config_data();
         let (api, name) = (core("ConfigMap", "configmaps"), self.plan.names.config_map());
         Ok(self.writer.patch(&api, &name, Part::Whole, &json!({"data": data})).await?)
@@ -129,14 +148,14 @@ impl Doing<'_> {
         let hosts: Vec<_> =
             acts.create.iter().filter_map(|member| self.plan.host(*member)).collect();
         let mut job_uid = None;
-        if hosts.iter().any(|host| host.runs.launches()) && self.rendering().has_launcher_job() {
+        if hosts.iter().any(|host| self.rendering().is_in_job(host)) {
             job_uid = Some(self.launcher_job().await?);
         }
         let Want { attempt, epoch, .. } = *self.want;
         let rendered: Vec<Value> = hosts
             .iter()
             .map(|host| {
-                let uid = job_uid.as_deref().filter(|_| host.runs.launches());
+                let uid = job_uid.as_deref().filter(|_| self.rendering().is_in_job(host));
                 self.rendering().pod(host, attempt, epoch, uid)
             })
             .collect();
@@ -174,29 +193,79 @@ impl Doing<'_> {
         Ok(metadata.uid.unwrap_or_default())
     }
 
-    /// Lets a launch go: its host table is what it waits for. Hosts that joined or moved later are told the same way.
-    async fn release(
-        &self,
-        incarnation: unisono_plan::Incarnation,
-        pod: &Pod,
-    ) -> Result<(), ApplyError> {
-        let plan = self.plan;
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        let addresses = addresses(plan, &self.engine.children);
-        let attempt = self.want.attempt;
-        let Some(table) = render::table(plan, uid, attempt, incarnation.epoch, &addresses)? else {
+    /// Lets commands go: their host table is what they wait for. Hosts that joined or moved later are told the same way.
+    async fn release(&self, waiting: &[(Incarnation, Arc<Pod>)]) -> Result<(), ApplyError> {
+        if waiting.is_empty() {
             return Ok(());
-        };
-        let digest = render::digest(&table);
-        let large = render::is_large(plan);
-        let now = self.engine.clock.now();
-        let Some(patch) = release(pod, &table, &digest, large, now.0) else { return Ok(()) };
-        if large {
-            let (api, name) = (core("ConfigMap", "configmaps"), plan.names.config_map());
-            let data = json!({"data": {render::TABLE_KEY: table}});
-            self.writer.patch(&api, &name, Part::Whole, &data).await?;
         }
-        Ok(self.writer.patch(&pods(), pod.name(), Part::Whole, &patch).await?)
+        let plan = self.plan;
+        let addresses = addresses(plan, &self.engine.children);
+        let (large, now) = (render::is_large(plan), self.engine.clock.now());
+        let rendering = self.rendering();
+        let mut tables: BTreeMap<(&str, u32), (String, String)> = BTreeMap::new();
+        let mut patches = Vec::new();
+        for (incarnation, pod) in waiting {
+            let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+            let whose = (rendering.table_identity(uid), incarnation.epoch);
+            let (table, digest) = match tables.entry(whose) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let (identity, epoch) = whose;
+                    let attempt = self.want.attempt;
+                    let table = render::table(plan, identity, attempt, epoch, &addresses)?;
+                    let Some(table) = table else { return Ok(()) };
+                    let digest = render::digest(&table);
+                    place.insert((table, digest))
+                }
+            };
+            if let Some(patch) = release(pod, table, digest, large, now.0) {
+                patches.push((pod, patch));
+            }
+        }
+        if patches.is_empty() {
+            return Ok(());
+        }
+        if large {
+            self.store(&tables).await?;
+        }
+        self.fill(&addresses).await?;
+        let (writer, api) = (self.writer, pods());
+        let api = &api;
+        let patches =
+            patches.iter().map(|(pod, patch)| writer.patch(api, pod.name(), Part::Whole, patch));
+        Ok(self.each(patches.collect()).await.map(drop)?)
+    }
+
+    /// Puts tables that are too long for annotations into the ConfigMap, in the place of those of earlier epochs.
+    async fn store(
+        &self,
+        tables: &BTreeMap<(&str, u32), (String, String)>,
+    ) -> Result<(), ApplyError> {
+        let oldest = tables.keys().map(|(_, epoch)| *epoch).min().unwrap_or(0);
+        let mut data: Map<String, Value> =
+            (0..oldest).map(|epoch| (render::table_key(epoch), Value::Null)).collect();
+        for ((_, epoch), (table, _)) in tables {
+            data.insert(render::table_key(*epoch), table.as_str().into());
+        }
+        let (api, name) = (core("ConfigMap", "configmaps"), self.plan.names.config_map());
+        Ok(self.writer.patch(&api, &name, Part::Whole, &json!({"data": data})).await?)
+    }
+
+    /// Fills in what the dialect's own objects tell about the hosts, once they have addresses.
+    async fn fill(&self, addresses: &Addresses) -> Result<(), ApplyError> {
+        let found = self.engine.children.incarnations(self.plan);
+        let current = self.plan.hosts.iter().filter_map(|host| {
+            Children::current(&found, host.member).map(|(_, pod)| pod.name().to_owned())
+        });
+        let names: Vec<String> = current.collect();
+        let rendering = self.rendering();
+        let fillings = rendering.kube_batch_fillings(&names, addresses);
+        let writer = self.writer;
+        let patches = fillings.iter().map(|filling| async move {
+            let api = api_of(filling.kind);
+            writer.patch(&api, &filling.name, Part::Whole, &filling.changes).await
+        });
+        Ok(self.each(patches.collect()).await.map(drop)?)
     }
 
     async fn drop_pod_group(&self) -> Result<(), ApplyError> {
@@ -232,6 +301,21 @@ fn pods() -> ApiResource {
 
 fn jobs() -> ApiResource {
     api("batch", "v1", "Job", "jobs")
+}
+
+/// The API of an object that a dialect's contract has.
+fn contract(object: &Value) -> ApiResource {
+    api_of(object.get("kind").and_then(Value::as_str).unwrap_or_default())
+}
+
+fn api_of(kind: &str) -> ApiResource {
+    match kind {
+        "Role" => api("rbac.authorization.k8s.io", "v1", kind, "roles"),
+        "RoleBinding" => api("rbac.authorization.k8s.io", "v1", kind, "rolebindings"),
+        "NetworkPolicy" => api("networking.k8s.io", "v1", kind, "networkpolicies"),
+        "ServiceAccount" => core(kind, "serviceaccounts"),
+        _ => core(kind, "configmaps"),
+    }
 }
 
 fn core(kind: &str, plural: &str) -> ApiResource {

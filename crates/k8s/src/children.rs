@@ -7,12 +7,29 @@ use std::sync::Arc;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Map, json};
 use unisono_plan::{Incarnation, Member, Plan};
 
 use crate::marks;
 use crate::object::JobObject;
 use crate::slim::{Job, Pod};
+
+/// The labels by which operators for MPIJobs have named a child's job, the one that watches know first.
+const NAMES: [&str; 3] = ["training.kubeflow.org/job-name", "mpi-job-name", "mpi_job_name"];
+
+/// The label by which watches know that an operator for MPIJobs made a child.
+const OPERATOR: &str = "training.kubeflow.org/operator-name";
+
+/// The labels by which they have named a pod's role.
+const ROLES: [&str; 4] = [
+    "mpi-job-role",
+    "mpi_role_type",
+    "training.kubeflow.org/job-role",
+    "training.kubeflow.org/replica-type",
+];
+
+/// The kind of object that made the workers of the oldest versions.
+pub(crate) const STATEFUL_SET: &str = "StatefulSet";
 
 /// The objects of one job, as a watch or a list saw them last. They may be out of date; nothing relies on them being fresh.
 #[derive(Clone, Debug, Default)]
@@ -51,27 +68,34 @@ impl Children {
         })
     }
 
-    /// Marks what another operator made for this job as the job's, so that watches and lists find it from now on. To be
-    /// called once, for an object that has a status and none of ours ([`JobObject::is_inherited`]).
+    /// Marks what another operator made for this job as the job's, so that watches and lists find it from now on; the uids of its pods
+    /// leave. To be called for an object that has a status and none of ours ([`JobObject::is_inherited`]).
     ///
     /// # Errors
     ///
     /// When the API server does not answer, or refuses.
-    pub async fn adopt(client: &Client, object: &JobObject) -> Result<(), ListError> {
+    pub async fn adopt(client: &Client, object: &JobObject) -> Result<Vec<String>, ListError> {
         let pods: Api<Pod> = Api::namespaced(client.clone(), object.namespace());
         let jobs: Api<Job> = Api::namespaced(client.clone(), object.namespace());
-        for label in ["training.kubeflow.org/job-name", "mpi-job-name", "mpi_job_name"] {
+        let (mut own_jobs, mut own_pods) = (Vec::new(), Vec::new());
+        for label in NAMES {
             let named = ListParams::default().labels(&format!("{label}={}", object.name()));
-            let fault = |source| ListError { what: "pods", source };
-            for pod in pods.list(&named).await.map_err(fault)? {
-                adopt_one(&pods, &pod, object).await.map_err(fault)?;
-            }
             let fault = |source| ListError { what: "Jobs", source };
             for job in jobs.list(&named).await.map_err(fault)? {
-                adopt_one(&jobs, &job, object).await.map_err(fault)?;
+                if is_owned(&job, object, &[]) {
+                    adopt_one(&jobs, &job, object).await.map_err(fault)?;
+                    own_jobs.extend(job.uid());
+                }
+            }
+            let fault = |source| ListError { what: "pods", source };
+            for pod in pods.list(&named).await.map_err(fault)? {
+                if is_owned(&pod, object, &own_jobs) {
+                    adopt_one(&pods, &pod, object).await.map_err(fault)?;
+                    own_pods.extend(pod.uid());
+                }
             }
         }
-        Ok(())
+        Ok(own_pods)
     }
 
     /// The job's launcher Job that is not being deleted.
@@ -113,15 +137,36 @@ impl Children {
     }
 }
 
+/// Whether a child of the job's name is its own, and not that of an earlier job: directly, or through the Job or the StatefulSet that
+/// made it. The oldest operators let a StatefulSet make their workers.
+fn is_owned(child: &impl kube::ResourceExt, object: &JobObject, jobs: &[String]) -> bool {
+    let set = format!("{}-worker", object.name());
+    child.owner_references().iter().any(|owner| {
+        owner.uid == object.uid()
+            || jobs.contains(&owner.uid)
+            || (owner.kind == STATEFUL_SET && owner.name == set)
+    })
+}
+
 async fn adopt_one<K>(api: &Api<K>, found: &K, object: &JobObject) -> Result<(), kube::Error>
 where
     K: Clone + DeserializeOwned + fmt::Debug + kube::Resource,
 {
-    let (name, labels) = (found.name_any(), found.labels());
-    if labels.get(marks::JOB_UID).is_some_and(|uid| uid == object.uid()) {
+    let (name, known) = (found.name_any(), found.labels());
+    let mut labels = Map::new();
+    let [job_name, ..] = NAMES;
+    for (label, value) in
+        [(marks::JOB_UID, object.uid()), (OPERATOR, "mpi-operator"), (job_name, object.name())]
+    {
+        // Which of its operators made it, and for whom, may stand there already.
+        if !known.contains_key(label) {
+            labels.insert(label.to_owned(), value.into());
+        }
+    }
+    if labels.is_empty() {
         return Ok(());
     }
-    let label = json!({"metadata": {"labels": {marks::JOB_UID: object.uid()}}});
+    let label = json!({"metadata": {"labels": labels}});
     let parameters = PatchParams {
         field_manager: Some(marks::FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
@@ -139,12 +184,7 @@ pub(crate) fn incarnation(plan: &Plan, pod: &Pod) -> Option<Incarnation> {
         return Some(Incarnation { member: member.parse().ok()?, epoch });
     }
     let host = plan.hosts.iter().find(|host| match host.runs.launches() {
-        true => {
-            pod.label("mpi-job-role")
-                .or(pod.label("mpi_role_type"))
-                .or(pod.label("training.kubeflow.org/job-role"))
-                == Some("launcher")
-        }
+        true => ROLES.iter().any(|role| pod.label(role) == Some("launcher")),
         false => plan.pod_name(host, 0) == pod.name(),
     })?;
     Some(Incarnation { member: host.member, epoch: 0 })

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::json;
 use unisono_engine::{Clock, Engine, Recorded, SystemClock};
-use unisono_plan::{Next, Observed, Plan, Status, Want, Why};
+use unisono_plan::{Next, Observed, Plan, Seen, Status, Want, Why};
 
 use crate::apply::{self, ApplyError};
 use crate::children::Children;
@@ -22,6 +22,8 @@ pub struct KubernetesEngine {
     pub(crate) settings: Settings,
     pub(crate) object: JobObject,
     pub(crate) children: Children,
+    /// What was observed.
+    pub(crate) seen: Vec<Seen>,
     /// The status that was read.
     pub(crate) prior: Status,
     /// The status that holds now: the one that was read, or the one that was written since.
@@ -48,7 +50,7 @@ impl KubernetesEngine {
     pub fn new(client: Client, settings: Settings, object: JobObject, children: Children) -> Self {
         let clock = Box::new(SystemClock);
         let (prior, status) = (Status::default(), Status::default());
-        Self { client, settings, object, children, prior, status, clock }
+        Self { client, settings, object, children, seen: Vec::new(), prior, status, clock }
     }
 
     /// The job object as it is after the tick.
@@ -62,15 +64,18 @@ impl KubernetesEngine {
     }
 
     pub(crate) fn owner(&self, plan: &Plan) -> Result<Owner, EngineError> {
-        Owner::of(&self.object, plan.job.dialect)
-            .ok_or(EngineError::NoObject(plan.job.dialect.name()))
+        Ok(Owner::of(&self.object, self.resource(plan)?))
+    }
+
+    /// The resource through which the job object is written.
+    pub(crate) fn resource(&self, plan: &Plan) -> Result<Resource, EngineError> {
+        let dialect = plan.job.dialect;
+        self.object.resource(dialect).ok_or(EngineError::NoObject(dialect.name()))
     }
 
     /// The job objects of the version that this one was written in.
     pub(crate) fn jobs(&self, plan: &Plan) -> Result<Api<DynamicObject>, EngineError> {
-        let dialect = plan.job.dialect;
-        let resource = Resource::of(dialect).ok_or(EngineError::NoObject(dialect.name()))?;
-        let resource = resource.api_resource();
+        let resource = self.resource(plan)?.api_resource();
         Ok(Api::namespaced_with(self.client.clone(), self.object.namespace(), &resource))
     }
 }
@@ -81,7 +86,9 @@ impl Engine for KubernetesEngine {
     async fn observe(&mut self, plan: &Plan) -> Result<Observed, EngineError> {
         self.prior = status::prior(plan, &self.object, &self.children);
         self.status = self.prior.clone();
-        Ok(observe(plan, &self.object, &self.children))
+        let observed = observe(plan, &self.object, &self.children);
+        self.seen.clone_from(&observed.seen);
+        Ok(observed)
     }
 
     fn has_told(&self, why: &[Why]) -> bool {

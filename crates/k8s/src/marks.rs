@@ -4,6 +4,8 @@
 pub const JOB_UID: &str = "unisono.dev/job-uid";
 /// Label of a pod: the member, `GROUP.INDEX`.
 pub const MEMBER: &str = "unisono.dev/member";
+/// Label of a pod: the name of its group, where the job's system has no label for it.
+pub const GROUP: &str = "unisono.dev/group";
 /// Label of a pod: the epoch it was made in.
 pub const EPOCH: &str = "unisono.dev/epoch";
 /// Label of a pod: the attempt it was made in.
@@ -15,8 +17,14 @@ pub const TABLE: &str = "unisono.dev/table";
 pub const TABLE_DIGEST: &str = "unisono.dev/table-digest";
 /// Annotation of a pod: when its command was let go, in milliseconds since 1970.
 pub const RELEASED: &str = "unisono.dev/released";
+/// Annotation of a pod that only hosts ranks: the job is over, and the pod ends with this exit code.
+pub const END: &str = "unisono.dev/end";
 /// Annotation of a job object: somebody asks to stop the job.
 pub const STOP: &str = "unisono.dev/stop";
+
+/// Annotation of a job object: `true` asks for a NetworkPolicy that keeps everybody else from the job's agents, anything else
+/// declines it.
+pub const NETWORK_POLICY: &str = "unisono.dev/network-policy";
 
 /// Annotation of a pod: the container that logs and terminals are about.
 pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
@@ -34,6 +42,8 @@ pub const FIELD_MANAGER: &str = "unisono";
 pub const HOME: &str = "/opt/unisono";
 /// Where keys and the host table are inside pods: the agent looks there by itself.
 pub const AGENT_FILES: &str = "/etc/unisono/agent";
+/// Where the pieces of a job's code are inside the init container that unpacks them.
+pub const CODE_PIECES: &str = "/etc/unisono/code";
 /// The init container that brings the agent.
 pub const INSTALL: &str = "unisono-install";
 /// The init container that waits for all hosts, where the image's entry point is kept.

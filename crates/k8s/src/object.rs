@@ -3,8 +3,12 @@
 use kube::api::DynamicObject;
 use serde_json::Value;
 use unisono_dialect::{Options, Reading, read_object};
+use unisono_job::Dialect;
+use unisono_plan::Facts;
 
 use crate::marks;
+use crate::settings::Settings;
+use crate::target::Resource;
 
 /// A job object, as an API server gave it.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +55,26 @@ impl JobObject {
     /// Reads the job out of it, by the same reader as a file's. Faults carry the path of the value they are about.
     pub fn read(&self, options: &Options) -> Reading {
         read_object(&self.object, options)
+    }
+
+    /// What a plan of its job needs to know.
+    pub fn facts(&self, settings: &Settings) -> Facts {
+        let told_as = self.is_a(&Resource::UNISONO).then_some(Dialect::Unisono);
+        Facts { told_as, ..settings.facts(&self.namespace) }
+    }
+
+    /// The resource through which it is written: that of the version it was written in. A `UnisonoJob` is one whatever dialect
+    /// its job was written for.
+    pub fn resource(&self, dialect: Dialect) -> Option<Resource> {
+        match self.is_a(&Resource::UNISONO) {
+            true => Some(Resource::UNISONO),
+            false => Resource::of(dialect),
+        }
+    }
+
+    fn is_a(&self, resource: &Resource) -> bool {
+        let is = |key: &str, value: &str| self.object.get(key).is_some_and(|it| it == value);
+        is("kind", resource.kind) && is("apiVersion", &resource.api_version())
     }
 
     /// Its name.

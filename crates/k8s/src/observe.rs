@@ -1,15 +1,19 @@
 //! From children to what is seen. Pure: a function of the objects alone.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as ApiTime;
-use unisono_plan::{Cause, Ended, Host, Observed, Plan, Seen, SeenState, Time};
+use std::cell::OnceCell;
+use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as ApiTime;
+use unisono_job::Quantity;
+use unisono_plan::{Cause, Ended, Host, Incarnation, Observed, Plan, Seen, SeenState, Time};
+
+use crate::acts::addresses;
 use crate::children::{Children, incarnation};
+use crate::last_words::told;
 use crate::marks;
 use crate::object::JobObject;
+use crate::render::everybody_launches;
 use crate::slim::{ContainerState, ContainerStatus, Job, Pod, Terminated};
-
-/// How many of its last lines a container is remembered by.
-const LAST_LINES: usize = 10;
 
 /// The exit code of what was killed: 128 and SIGKILL.
 const KILLED: i32 = 137;
@@ -17,19 +21,105 @@ const KILLED: i32 = 137;
 /// Looks at everything that exists of a job.
 pub fn observe(plan: &Plan, object: &JobObject, children: &Children) -> Observed {
     let foreign_job = children.jobs.iter().find(|job| !job.is_ours());
-    let pods = children.pods.iter().filter_map(|pod| {
-        let incarnation = incarnation(plan, pod)?;
+    let mut odd_spread: Option<(Incarnation, String)> = None;
+    let held = OnceCell::new();
+    let mut seen = Vec::with_capacity(children.pods.len());
+    for pod in &children.pods {
+        let Some(incarnation) = incarnation(plan, pod) else { continue };
         let host = plan.host(incarnation.member);
         let adopted = pod.label(marks::MEMBER).is_none();
-        let state = match (host, foreign_job) {
+        let mut state = match (host, foreign_job) {
             // Its own controller starts this launcher's pods again: how it fares stands on the Job.
             (Some(host), Some(job)) if adopted && host.runs.launches() => of_foreign_job(job, pod),
-            _ => state(host, pod, adopted),
+            _ => placed(plan, host, pod, state(host, pod, adopted)),
         };
+        match &mut state {
+            SeenState::Ended(ended) => {
+                let odd = explain(plan, children, pod, ended);
+                let is_later = |(other, _): &(Incarnation, String)| *other <= incarnation;
+                if odd.is_some() && odd_spread.as_ref().is_none_or(is_later) {
+                    odd_spread = odd.map(|odd| (incarnation, odd));
+                }
+            }
+            SeenState::Stuck(reason) if pod.spec.node_name.is_none() => {
+                let held = held.get_or_init(|| held_by_others(plan, children));
+                reason.extend(held.as_deref());
+            }
+            _ => {}
+        }
         let address = pod.status.pod_ip.as_ref().and_then(|text| text.parse().ok());
-        Some(Seen { incarnation, state, address })
-    });
-    Observed { seen: pods.collect(), stop_requested: object.asks_to_stop(), ..Observed::default() }
+        seen.push(Seen { incarnation, state, address });
+    }
+    let (stop_requested, odd_spread) = (object.asks_to_stop(), odd_spread.map(|(_, odd)| odd));
+    Observed { seen, stop_requested, odd_spread, ..Observed::default() }
+}
+
+/// Completes an end with what the container said last; what is odd about where its ranks ran leaves.
+fn explain(plan: &Plan, children: &Children, pod: &Pod, ended: &mut Ended) -> Option<String> {
+    let message = main_container(pod)?.terminated.as_ref()?.message.as_deref()?;
+    let told = told(plan, &|| addresses(plan, children), ended.code, message);
+    (ended.rank, ended.last_lines) = (told.rank, told.last_lines);
+    if ended.cause == Cause::Exited {
+        ended.code = told.code;
+    }
+    told.odd_spread
+}
+
+/// What the job's own hosts hold while another one finds no place: the job may be in its own way.
+fn held_by_others(plan: &Plan, children: &Children) -> Option<String> {
+    let is_placed = |pod: &&Arc<Pod>| {
+        let over = matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
+        pod.spec.node_name.is_some() && !over
+    };
+    let placed: Vec<&Host> = children
+        .pods
+        .iter()
+        .filter(is_placed)
+        .filter_map(|pod| plan.host(incarnation(plan, pod)?.member))
+        .collect();
+    let first = placed.first()?;
+    let who = match placed.len() - 1 {
+        0 => format!("{} holds", first.name),
+        others => format!("{} and {others} more hosts of this job hold", first.name),
+    };
+    let milli: u64 = placed
+        .iter()
+        .filter_map(|host| {
+            let resources = &plan.group_of(host).resources;
+            resources.requests.get("cpu").or(resources.limits.get("cpu"))
+        })
+        .map(Quantity::milli)
+        .sum();
+    Some(match milli {
+        0 => format!("; {who} a place"),
+        1000 => format!("; {who} 1 CPU"),
+        whole if whole % 1000 == 0 => format!("; {who} {} CPUs", whole / 1000),
+        part => format!("; {who} {part}m of CPU"),
+    })
+}
+
+/// What to wait for when all that is left is that containers start.
+const STARTS: &str = "its containers are being started";
+
+/// A pod that only has to start its containers is as good as there once it has its address: the launcher's `ready` waits
+/// for the handshake, and sees it long before the kubelet says so. A launcher that hosts no ranks needs no address: nobody
+/// asks for it, and its table may be there before it is. An image's own sshd is waited for by nobody. Where everybody launches, each
+/// asks the others only once, because quick tasks may have ended by then: there all must be up before.
+fn placed(plan: &Plan, host: Option<&Host>, pod: &Pod, state: SeenState) -> SeenState {
+    let only_launches = host.is_some_and(|host| host.runs.launches() && host.slots == 0);
+    match state {
+        SeenState::Coming(reason)
+            if !pod.is_going() && !plan.reaches_by_ssh() && !everybody_launches(plan) =>
+        {
+            let is_addressed = reason == STARTS && pod.status.pod_ip.is_some();
+            if only_launches || is_addressed {
+                SeenState::Placed(reason)
+            } else {
+                SeenState::Coming(reason)
+            }
+        }
+        other => other,
+    }
 }
 
 /// How far a pod is.
@@ -59,7 +149,7 @@ fn state(host: Option<&Host>, pod: &Pod, adopted: bool) -> SeenState {
     }
     match cannot_start(pod) {
         Some(_) => SeenState::Ended(ended_at(pod, 128, Cause::CannotStart)),
-        None => SeenState::Coming(coming(pod)),
+        None => coming(pod),
     }
 }
 
@@ -81,16 +171,13 @@ fn ended(pod: &Pod, terminated: &Terminated, runs_command: bool) -> Ended {
     let started = released(pod).map(|released| began.map_or(released, |it| it.max(released)));
     // Kubernetes keeps whole seconds: a command of half a second must not end before it began.
     let at = terminated.finished_at.as_ref().map(time).or(began).unwrap_or_default();
-    let message = terminated.message.as_deref().unwrap_or_default();
-    let lines: Vec<String> = message.lines().map(str::to_owned).collect();
-    let skipped = lines.len().saturating_sub(LAST_LINES);
     Ended {
         started,
         at: started.map_or(at, |started| at.max(started)),
         code: terminated.exit_code,
         cause: cause(pod, terminated, runs_command),
         rank: None,
-        last_lines: lines.into_iter().skip(skipped).collect(),
+        last_lines: Vec::new(),
     }
 }
 
@@ -207,18 +294,20 @@ pub(crate) fn cannot_start(pod: &Pod) -> Option<&str> {
     })
 }
 
-/// Why a pod is not up yet, for people.
-fn coming(pod: &Pod) -> String {
+/// Why a pod is not up yet, for people, and whether that passes by itself.
+fn coming(pod: &Pod) -> SeenState {
     let scheduled = pod.status.conditions.iter().find(|it| it.kind == "PodScheduled");
     if let Some(condition) = scheduled.filter(|it| it.status == "False") {
         let message = condition.message.as_deref().unwrap_or("no reason is given");
         return match condition.reason.as_deref() {
-            Some("SchedulingGated") => format!("it waits at a scheduling gate: {message}"),
-            _ => format!("it cannot be scheduled: {message}"),
+            Some("SchedulingGated") => {
+                SeenState::Coming(format!("it waits at a scheduling gate: {message}"))
+            }
+            _ => SeenState::Stuck(format!("it cannot be scheduled: {message}")),
         };
     }
     if pod.spec.node_name.is_none() {
-        return "it waits for the scheduler".to_owned();
+        return SeenState::Coming("it waits for the scheduler".to_owned());
     }
     let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
     for status in all {
@@ -227,12 +316,15 @@ fn coming(pod: &Pod) -> String {
         match waiting.reason.as_deref() {
             Some("ContainerCreating" | "PodInitializing") | None => {}
             Some("ErrImagePull" | "ImagePullBackOff") => {
-                return format!("the image of {} cannot be pulled{message}", status.name);
+                let name = &status.name;
+                return SeenState::Stuck(format!("the image of {name} cannot be pulled{message}"));
             }
-            Some(reason) => return format!("{} waits, {reason}{message}", status.name),
+            Some(reason) => {
+                return SeenState::Stuck(format!("{} waits, {reason}{message}", status.name));
+            }
         }
     }
-    "its containers are being started".to_owned()
+    SeenState::Coming(STARTS.to_owned())
 }
 
 /// How a launcher fares whose Job the built-in controller manages.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::marks;
@@ -244,6 +244,11 @@ impl Pod {
                     && (name.starts_with("unisono.dev/") || name == marks::DEFAULT_CONTAINER)
             });
         }
+    }
+
+    /// Its owner of this kind.
+    pub(crate) fn owner(&self, kind: &str) -> Option<&OwnerReference> {
+        self.metadata.owner_references.as_ref()?.iter().find(|owner| owner.kind == kind)
     }
 
     /// A label's value.

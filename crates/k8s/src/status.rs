@@ -14,7 +14,11 @@ const OWN: &str = "unisono";
 const WHY: &str = "why";
 
 /// Fields of a status that this program writes; others are left alone.
-const WRITTEN: [&str; 9] = [
+const WRITTEN: [&str; 13] = [
+    "phase",
+    "groups",
+    "attempt",
+    "exitCode",
     "conditions",
     "replicaStatuses",
     "startTime",
@@ -36,7 +40,7 @@ pub fn prior(plan: &Plan, object: &JobObject, children: &Children) -> Status {
 }
 
 /// Why the job waits, as it was written down last.
-pub(crate) fn told_why(object: &JobObject) -> Vec<String> {
+pub fn told_why(object: &JobObject) -> Vec<String> {
     let why = object.status().get(OWN).and_then(|own| own.get(WHY)).and_then(Value::as_array);
     why.into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned)).collect()
 }

@@ -22,6 +22,22 @@ pub const fn kubeflow(version: &'static str) -> Resource {
 }
 
 impl Resource {
+    /// kube-batch's `MPI`.
+    pub const KUBE_BATCH: Self = Self {
+        group: "scheduling.incubator.k8s.io",
+        version: "v1alpha1",
+        kind: "MPI",
+        plural: "mpis",
+    };
+
+    /// `UnisonoJob`.
+    pub const UNISONO: Self = Self {
+        group: "unisono.dev",
+        version: "v1alpha1",
+        kind: "UnisonoJob",
+        plural: "unisonojobs",
+    };
+
     /// The resource of a dialect's objects, in the version they are written in; none for dialects that are no objects.
     pub const fn of(dialect: Dialect) -> Option<Self> {
         match dialect {
@@ -29,18 +45,8 @@ impl Resource {
             Dialect::KubeflowV1alpha2 => Some(kubeflow("v1alpha2")),
             Dialect::KubeflowV1 => Some(kubeflow("v1")),
             Dialect::KubeflowV2beta1 => Some(kubeflow("v2beta1")),
-            Dialect::KubeBatch => Some(Self {
-                group: "scheduling.incubator.k8s.io",
-                version: "v1alpha1",
-                kind: "MPI",
-                plural: "mpis",
-            }),
-            Dialect::Unisono => Some(Self {
-                group: "unisono.dev",
-                version: "v1alpha1",
-                kind: "UnisonoJob",
-                plural: "unisonojobs",
-            }),
+            Dialect::KubeBatch => Some(Self::KUBE_BATCH),
+            Dialect::Unisono => Some(Self::UNISONO),
             Dialect::AzureMpiJob
             | Dialect::AzureFlat
             | Dialect::AzureCommand

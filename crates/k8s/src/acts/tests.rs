@@ -121,6 +121,19 @@ fn a_command_that_must_stop_keeps_its_pod_unless_no_node_has_it() {
 }
 
 #[test]
+fn a_pod_that_only_hosts_ranks_is_told_once_how_the_job_ended() {
+    let member = Member { group: 0, index: 1 };
+    let stopping = want(0, &[(member, Wanted::Stopping { until: Time(9) })]);
+    let acts = |change: fn(&mut Value)| {
+        to_do(&plan(JOBS[10].1), vec![pod(member, 0, change)], &Status::default(), &stopping)
+    };
+    let first = acts(|_| {});
+    assert_eq!((names(&first.end), first.stop.len()), (vec!["0.1-0"], 0));
+    let told = acts(|pod| pod["metadata"]["annotations"] = json!({"unisono.dev/end": "0"}));
+    assert!(told.end.is_empty() && told.stop.is_empty() && told.delete.is_empty());
+}
+
+#[test]
 fn a_pod_that_can_never_start_is_ended() {
     let stuck = pod(LAUNCHER, 0, |pod| {
         pod["status"] = json!({"phase": "Pending", "containerStatuses": [

@@ -176,11 +176,11 @@ fn what_can_never_start_has_ended_and_what_may_still_start_says_why_it_does_not(
     };
     assert_eq!(cause(waits("InvalidImageName")), Cause::CannotStart);
     assert_eq!(cause(waits("ErrImageNeverPull")), Cause::CannotStart);
-    let coming = |text: &str| SeenState::Coming(text.to_owned());
-    assert_eq!(waits("ImagePullBackOff"), coming("the image of main cannot be pulled: because"));
+    let stuck = |text: &str| SeenState::Stuck(text.to_owned());
+    assert_eq!(waits("ImagePullBackOff"), stuck("the image of main cannot be pulled: because"));
     assert_eq!(
         waits("CreateContainerConfigError"),
-        coming("main waits, CreateContainerConfigError: because")
+        stuck("main waits, CreateContainerConfigError: because")
     );
     let condition = json!([{
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
@@ -189,8 +189,25 @@ fn what_can_never_start_has_ended_and_what_may_still_start_says_why_it_does_not(
     let status = json!({"phase": "Pending", "conditions": condition});
     assert_eq!(
         seen(WORKER, &none(), &NOTHING, &status),
-        coming("it cannot be scheduled: 0/2 nodes are available")
+        stuck("it cannot be scheduled: 0/2 nodes are available")
     );
+}
+
+#[test]
+fn a_pod_that_has_its_address_and_only_has_to_start_has_its_place() {
+    let mut status = main_is(&json!({"waiting": {"reason": "PodInitializing"}}));
+    status["phase"] = json!("Pending");
+    let starts = || "its containers are being started".to_owned();
+    assert_eq!(seen(WORKER, &none(), &NOTHING, &status), SeenState::Coming(starts()));
+    status["podIP"] = json!("10.0.0.9");
+    assert_eq!(seen(WORKER, &none(), &NOTHING, &status), SeenState::Placed(starts()));
+    let mut unplaced = status.clone();
+    unplaced["podIP"] = Value::Null;
+    let launcher = seen(LAUNCHER, &none(), &NOTHING, &unplaced);
+    assert_eq!(launcher, SeenState::Placed(starts()), "nobody asks for a launcher's address");
+    // What is in its way may last: nobody is let go on the strength of it.
+    status["containerStatuses"][1]["state"]["waiting"]["reason"] = json!("ErrImagePull");
+    assert!(matches!(seen(WORKER, &none(), &NOTHING, &status), SeenState::Stuck(_)));
 }
 
 #[test]
@@ -208,6 +225,32 @@ fn a_launcher_that_waits_in_its_init_container_is_up() {
     let waits = json!({"name": "unisono-ready", "state": {"running": {}}});
     let status = json!({"phase": "Pending", "initContainerStatuses": [waits]});
     assert_eq!(seen(LAUNCHER, &none(), &NOTHING, &status), SeenState::Up);
+}
+
+#[test]
+fn a_job_that_is_in_its_own_way_is_told_so() {
+    let pod = |member: Member, node: Option<&str>, status: &Value| {
+        let labels = json!({"unisono.dev/member": member.to_string(), "unisono.dev/epoch": "0"});
+        let pod = json!({"metadata": {"name": member.to_string(), "labels": labels},
+            "spec": {"nodeName": node}, "status": status});
+        Arc::new(serde_json::from_value::<Pod>(pod).unwrap())
+    };
+    let refused = json!({"phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    }]});
+    let up = main_is(&json!({"running": {}}));
+    let other = Member { group: 1, index: 1 };
+    let mut plan = plan(JOBS[3].1);
+    let one = unisono_job::Quantity::of(1);
+    plan.job.groups[1].resources.requests.insert("cpu".to_owned(), one);
+    let node = Some("node-1");
+    let pods = vec![pod(LAUNCHER, None, &refused), pod(WORKER, node, &up), pod(other, node, &up)];
+    let children = Children { pods, jobs: Vec::new() };
+    let told = "it cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu.; \
+        pi-worker-0 and 1 more hosts of this job hold 2 CPUs";
+    let seen = observe(&plan, &object(), &children).seen;
+    assert_eq!(seen[0].state, SeenState::Stuck(told.to_owned()));
 }
 
 /// A pod as another operator makes it: no mark of ours.

@@ -19,6 +19,10 @@ impl Rendering<'_> {
 
     /// What it holds.
     pub(crate) fn config_data(&self) -> Map<String, Value> {
+        if self.is_kube_batch() {
+            // Empty until every pod has an address.
+            return Map::from_iter([("hostfile".to_owned(), Value::from(""))]);
+        }
         let files = promised_files(self.plan);
         let promised = files.into_iter().filter(|(path, _)| !path.starts_with(HOME));
         promised

@@ -5,9 +5,10 @@ use unisono_plan::{Plan, lay_out};
 
 use super::Owner;
 use crate::settings::Settings;
+use crate::target::Resource;
 
 /// One job of each version: what goes in stands in `fixtures`, what comes out in `snapshots`.
-pub(crate) const JOBS: [(&str, &str); 8] = [
+pub(crate) const JOBS: [(&str, &str); 12] = [
     ("v1alpha1", include_str!("../../tests/fixtures/v1alpha1.yaml")),
     ("v1alpha2", include_str!("../../tests/fixtures/v1alpha2.yaml")),
     ("v1", include_str!("../../tests/fixtures/v1.yaml")),
@@ -16,6 +17,10 @@ pub(crate) const JOBS: [(&str, &str); 8] = [
     ("v2beta1-entry", include_str!("../../tests/fixtures/v2beta1-entry.yaml")),
     ("v2beta1-ssh", include_str!("../../tests/fixtures/v2beta1-ssh.yaml")),
     ("v2beta1-host-network", include_str!("../../tests/fixtures/v2beta1-host-network.yaml")),
+    ("unisono", include_str!("../../tests/fixtures/unisono.yaml")),
+    ("unisono-openpai", include_str!("../../tests/fixtures/unisono-openpai.yaml")),
+    ("kube-batch", include_str!("../../tests/fixtures/kube-batch.yaml")),
+    ("kube-batch-spec", include_str!("../../tests/fixtures/kube-batch-spec.yaml")),
 ];
 
 pub(crate) fn plan(text: &str) -> Plan {
@@ -29,9 +34,10 @@ pub(crate) fn settings() -> Settings {
 }
 
 pub(crate) fn owner(plan: &Plan) -> Owner {
+    let resource = Resource::of(plan.job.dialect).unwrap_or(Resource::UNISONO).for_owners();
     Owner {
-        api_version: "kubeflow.org/v2beta1".to_owned(),
-        kind: "MPIJob".to_owned(),
+        api_version: resource.api_version(),
+        kind: resource.kind.to_owned(),
         name: plan.job.name.to_string(),
         uid: "11111111-2222-3333-4444-555555555555".to_owned(),
     }

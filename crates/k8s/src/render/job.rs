@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as ApiTime;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
-use unisono_job::Retry;
+use unisono_job::{Dialect, Retry};
 use unisono_plan::{EndReason, Plan, Status, Time, Verdict};
 
 use super::Rendering;
@@ -15,12 +15,13 @@ impl Rendering<'_> {
     /// The Job, where the launcher has one.
     pub fn launcher_job(&self) -> Option<Value> {
         let host = self.plan.launch_host().filter(|_| self.has_launcher_job())?;
+        let pods = self.plan.hosts.iter().filter(|host| self.is_in_job(host)).count();
         let mut labels = self.shared_labels();
         labels.extend(self.role_labels(host));
         let mut spec = json!({
             "managedBy": marks::MANAGER,
-            "parallelism": 1,
-            "completions": 1,
+            "parallelism": pods,
+            "completions": pods,
             "podReplacementPolicy": "Failed",
             "template": self.template(host, 0).into_json(),
         });
@@ -46,6 +47,10 @@ pub(crate) fn status(plan: &Plan, status: &Status) -> JobStatus {
         .and_then(|member| status.groups.get(member.group as usize).copied())
         .unwrap_or_default();
     let some = |count: u32| (count > 0).then_some(count);
+    let pods = match plan.job.dialect {
+        Dialect::KubeBatch => u32::try_from(plan.hosts.len()).unwrap_or(u32::MAX),
+        _ => 1,
+    };
     let end = status.end().filter(|_| counts.existing == 0);
     let succeeded = end.is_some_and(|end| end.verdict == Verdict::Succeeded);
     let conditions = match end {
@@ -73,7 +78,7 @@ pub(crate) fn status(plan: &Plan, status: &Status) -> JobStatus {
     JobStatus {
         active: some(counts.existing),
         ready: some(counts.active),
-        succeeded: some(u32::from(succeeded)),
+        succeeded: some(if succeeded { pods } else { 0 }),
         failed: some(status.failed_launches),
         start_time: status.started.and_then(api_time),
         completion_time: status.completed.filter(|_| succeeded).and_then(api_time),

@@ -1,7 +1,7 @@
 //! Labels: every pod carries those of all versions of the job's system, so that any selector finds it.
 
 use serde_json::{Map, Value};
-use unisono_job::{Dialect, System};
+use unisono_job::{Dialect, MAX_LABEL, System, label_from};
 use unisono_plan::Host;
 
 use super::Rendering;
@@ -19,13 +19,27 @@ impl Rendering<'_> {
     pub(crate) fn role_labels(&self, host: &Host) -> Map<String, Value> {
         let mut labels = self.own_labels();
         match self.plan.job.dialect.system() {
-            System::Kubeflow | System::AzureMl | System::Unisono | System::OpenPai => {
+            System::Kubeflow => self.kubeflow_labels(host, &mut labels),
+            System::AzureMl | System::Unisono | System::OpenPai => {
                 self.kubeflow_labels(host, &mut labels);
+                let group = label_from(&self.plan.group_of(host).name, MAX_LABEL);
+                set(&mut labels, marks::GROUP, &group);
             }
-            System::KubeBatch => {
-                set(&mut labels, "job-name", &self.plan.names.job);
-                set(&mut labels, "job-type", "mpi-job");
-            }
+            System::KubeBatch => labels = self.job_labels(),
+        }
+        labels
+    }
+
+    /// Labels of everything that kube-batch's contract has, and those by which operators find what belongs to jobs.
+    pub(super) fn job_labels(&self) -> Map<String, Value> {
+        let (mut labels, job) = (self.own_labels(), &self.plan.names.job);
+        for (name, value) in [
+            ("job-name", job.as_str()),
+            ("job-type", "mpi-job"),
+            ("training.kubeflow.org/operator-name", "mpi-operator"),
+            ("training.kubeflow.org/job-name", job),
+        ] {
+            set(&mut labels, name, value);
         }
         labels
     }

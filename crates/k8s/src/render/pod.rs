@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use unisono_job::{Dialect, is_dns_label};
-use unisono_plan::{FileContent, Host, Variable, env, ports};
+use unisono_plan::{Argv, FileContent, Host, Variable, env, ports};
 
 use super::Rendering;
 use super::labels::set;
-use super::start::{Start, pod_uid, ready};
+use super::start::{END_FILE, Start, pod_uid, ready};
 use super::table::is_large;
 use super::template::{Template, list_in, object, object_in};
 use crate::marks::{self, AGENT_FILES, HOME, INSTALL, READY};
@@ -14,7 +14,7 @@ use crate::marks::{self, AGENT_FILES, HOME, INSTALL, READY};
 /// Volumes of ours.
 const AGENT: &str = "unisono-agent";
 const FILES: &str = "unisono-files";
-const HOSTFILES: &str = "unisono-hostfiles";
+pub(super) const HOSTFILES: &str = "unisono-hostfiles";
 /// The volume of the contract's ConfigMap.
 const CONFIG: &str = "mpi-job-config";
 /// The volume of the contract's keys.
@@ -27,6 +27,11 @@ impl Rendering<'_> {
     /// The pod of a host, made in that epoch. A launcher Job's uid makes the pod that Job's.
     pub fn pod(&self, host: &Host, attempt: u32, epoch: u32, job_uid: Option<&str>) -> Value {
         let mut template = self.template(host, epoch);
+        for Variable { name, value } in
+            env::at_start(self.plan, &env::Start { attempt, folder: None })
+        {
+            template.set_variable(json!({"name": name, "value": value}));
+        }
         let metadata = template.metadata();
         let name = self.plan.pod_name(host, epoch);
         metadata.insert("name".to_owned(), json!(name));
@@ -66,6 +71,7 @@ impl Rendering<'_> {
     pub(super) fn template(&self, host: &Host, epoch: u32) -> Template {
         let start = Start::of(self.plan, host);
         let mut template = Template::of(self.plan.group_of(host));
+        self.literal(&mut template, host);
         self.mark(&mut template, host);
         self.network(&mut template, host, start);
         template.spec().insert("restartPolicy".to_owned(), json!("Never"));
@@ -73,6 +79,9 @@ impl Rendering<'_> {
         let asks = ["serviceAccountName", "serviceAccount"];
         if !asks.iter().any(|key| template.spec().contains_key(*key)) {
             template.default("automountServiceAccountToken", json!(false));
+            if self.is_kube_batch() {
+                template.default("serviceAccountName", json!(self.account()));
+            }
         }
         let container = template.container();
         container.entry("terminationMessagePolicy").or_insert(json!("FallbackToLogsOnError"));
@@ -82,9 +91,28 @@ impl Rendering<'_> {
         if start != Start::Kept {
             self.agent(&mut template, host, start, epoch);
         }
-        start.wrap(&mut template, self.plan, host, epoch);
+        start.wrap(&mut template, ready(self, host, epoch));
         self.gang(&mut template);
         template
+    }
+
+    /// Commands and variables of dialects that are no objects of Kubernetes: the plan's words, and nothing in them is the
+    /// kubelet's to expand.
+    fn literal(&self, template: &mut Template, host: &Host) {
+        if self.plan.job.dialect.is_kubernetes_object() {
+            return;
+        }
+        let container = template.container();
+        if let Argv::Words(words) = &self.plan.program_of(host).argv {
+            let words: Vec<String> = words.iter().map(|word| escaped(word)).collect();
+            container.insert("command".to_owned(), json!(words));
+            container.shift_remove("args");
+        }
+        for variable in list_in(container, "env") {
+            if let Some(Value::String(value)) = variable.get_mut("value") {
+                *value = escaped(value);
+            }
+        }
     }
 
     fn mark(&self, template: &mut Template, host: &Host) {
@@ -96,6 +124,7 @@ impl Rendering<'_> {
     }
 
     fn network(&self, template: &mut Template, host: &Host, start: Start) {
+        self.promised_ports(template, host);
         let is_v2 = self.plan.job.dialect == Dialect::KubeflowV2beta1;
         if is_dns_label(&host.name) {
             template.spec().insert("hostname".to_owned(), json!(host.name));
@@ -120,6 +149,25 @@ impl Rendering<'_> {
         }
     }
 
+    /// Ports that the file promises to each member; on their node's network the scheduler keeps apart what would collide.
+    fn promised_ports(&self, template: &mut Template, host: &Host) {
+        let shares_node = template.says("hostNetwork");
+        let declared = list_in(template.container(), "ports");
+        for port in ports::of_host(self.plan, host).into_iter().flat_map(|it| it.ports) {
+            if declared.iter().any(|known| known.get("containerPort") == Some(&json!(port))) {
+                continue;
+            }
+            let mut promised = json!({"containerPort": port});
+            if shares_node {
+                object(&mut promised).insert("hostPort".to_owned(), json!(port));
+            }
+            declared.push(promised);
+        }
+        if declared.is_empty() {
+            template.container().shift_remove("ports");
+        }
+    }
+
     /// Pods that share their node's network also share its ports: each gets its own, and the scheduler keeps apart what
     /// would collide, because it is declared.
     fn own_port(&self, template: &mut Template, host: &Host) {
@@ -132,9 +180,11 @@ impl Rendering<'_> {
 
     fn variables(&self, template: &mut Template, host: &Host, start: Start) {
         let program = self.plan.program_of(host);
+        let is_object = self.plan.job.dialect.is_kubernetes_object();
         for Variable { name, value } in
             program.added_env.iter().chain(&env::of_host(self.plan, host))
         {
+            let value = if is_object { value.clone() } else { escaped(value) };
             template.set_variable(json!({"name": name, "value": value}));
         }
         if self.plan.may_launch(host.member) && start != Start::Kept {
@@ -171,6 +221,9 @@ impl Rendering<'_> {
     /// Files that the dialect promises: hostfiles are written by `ready` into a folder that anybody may write to; the rest
     /// comes from the ConfigMap. Where `ready` writes none, that has them all.
     fn config_files(&self, template: &mut Template, host: &Host) {
+        if self.is_kube_batch() {
+            return self.kube_batch_files(template, host);
+        }
         let files = &self.plan.program_of(host).files;
         let by_ssh = self.plan.reaches_by_ssh();
         let (mut written, mut mounted) = (Vec::new(), Vec::new());
@@ -217,14 +270,17 @@ impl Rendering<'_> {
         template.add_volume(json!({"name": AGENT, "emptyDir": {}}));
         template.add_volume(json!({"name": FILES, "projected": {
             "defaultMode": READABLE,
-            "sources": self.agent_files(host, start),
+            "sources": self.agent_files(host, start, epoch),
         }}));
         let home = json!({"name": AGENT, "mountPath": HOME});
         let files = json!({"name": FILES, "mountPath": AGENT_FILES, "readOnly": true});
-        let mut containers =
-            vec![self.init(template, INSTALL, &["install", HOME], vec![home.clone()])];
+        let (code_words, code_mounts) = self.code(template, host);
+        let words: Vec<&str> =
+            ["install", HOME].into_iter().chain(code_words.iter().map(String::as_str)).collect();
+        let mounts = std::iter::once(home.clone()).chain(code_mounts).collect();
+        let mut containers = vec![self.init(template, INSTALL, &words, mounts)];
         if start == Start::KeptAfterWait {
-            let words = ready(self.plan, host, epoch);
+            let words = ready(self, host, epoch);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let mut mounts = vec![home.clone(), files.clone()];
             let written = |it: &&unisono_plan::PlannedFile| {
@@ -296,29 +352,39 @@ impl Rendering<'_> {
     }
 
     /// Exactly the keys that a host may have, and where it launches, the table.
-    fn agent_files(&self, host: &Host, start: Start) -> Value {
+    fn agent_files(&self, host: &Host, start: Start, epoch: u32) -> Value {
         let item = |key: &str, path: &str| json!({"key": key, "path": path});
         let mut items = Vec::new();
         if start.serves() {
-            let group = &self.plan.group_of(host).name;
-            items.push(item(&super::secret::host_key(group), "host.key"));
+            let name = super::key_name(self.plan.group_of(host));
+            items.push(item(&super::secret::host_key(&name), "host.key"));
             items.push(item("launchers", "launchers"));
         }
         let mut sources = Vec::new();
+        let annotation = |path: &str, name: &str| {
+            let field = format!("metadata.annotations['{name}']");
+            json!({"downwardAPI": {"items": [{"path": path, "fieldRef": {"fieldPath": field}}]}})
+        };
+        if start == Start::ServeToTheEnd {
+            sources.push(annotation(END_FILE, marks::END));
+        }
         if self.plan.may_launch(host.member) {
             items.push(item("launcher.key", "launcher.key"));
             items.push(item("hosts", "hosts"));
-            let annotation = format!("metadata.annotations['{}']", marks::TABLE);
             sources.push(if is_large(self.plan) {
                 let name = self.plan.names.config_map();
-                let items = json!([item(super::table::KEY, "table")]);
+                let items = json!([item(&super::table::key(epoch), "table")]);
                 json!({"configMap": {"name": name, "items": items, "optional": true}})
             } else {
-                let items = json!([{"path": "table", "fieldRef": {"fieldPath": annotation}}]);
-                json!({"downwardAPI": {"items": items}})
+                annotation("table", marks::TABLE)
             });
         }
         sources.insert(0, json!({"secret": {"name": self.secret_name(), "items": items}}));
         json!(sources)
     }
+}
+
+/// A text that the kubelet leaves as it is.
+fn escaped(text: &str) -> String {
+    text.replace('$', "$$")
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use unisono_agent::keys::{JobKeys, KeyError};
 use unisono_job::Dialect;
 
-use super::{Rendering, answers};
+use super::{Rendering, answers, key_name};
 use crate::ssh_key::SshKey;
 
 /// The name under which the launcher's key is minted.
@@ -35,7 +35,8 @@ impl Rendering<'_> {
             let group = u32::try_from(*at).unwrap_or(u32::MAX);
             self.plan.hosts_of_group(group).iter().any(|host| answers(self.plan, host))
         });
-        let agent = JobKeys::mint([LAUNCHER], answering.map(|(_, group)| group.name.as_str()))?;
+        let names: Vec<String> = answering.map(|(_, group)| key_name(group)).collect();
+        let agent = JobKeys::mint([LAUNCHER], names.iter().map(String::as_str))?;
         let has_ssh = self.plan.job.dialect == Dialect::KubeflowV2beta1;
         Ok(Keys { agent, ssh: has_ssh.then(SshKey::mint).transpose()? })
     }

@@ -1,20 +1,26 @@
 //! How a host's container starts: behind the agent, after a wait, or as its image wants.
 
 use serde_json::{Value, json};
+use unisono_job::{Dialect, System};
 use unisono_plan::{Argv, FileContent, Host, HostRuns, Plan, hostfile};
 
-use super::answers;
 use super::template::{Template, list_in};
-use crate::marks::HOME;
+use super::{Rendering, answers, everybody_launches};
+use crate::marks::{AGENT_FILES, HOME};
 
 /// `ready` never gives up by itself: a slow start is no failure. Ten years, in seconds.
 const FOR_EVER: &str = "315360000";
+
+/// The file that says how the job ended.
+pub(super) const END_FILE: &str = "end";
 
 /// How a host's container starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// The agent answers; the template's command, where it has one that is not only an sshd, runs beside it.
     Serve { beside: bool },
+    /// The agent answers until the job is over, and the pod ends as the job did.
+    ServeToTheEnd,
     /// The command, when every host answers; `serves` while others may start ranks here too.
     Ready { serves: bool },
     /// The image's own entry point, after an init container has waited for every host.
@@ -30,6 +36,9 @@ impl Start {
             (HostRuns::Ranks, Argv::ImageEntry(_)) => Self::Kept,
             (HostRuns::Ranks, _) if plan.reaches_by_ssh() => Self::Kept,
             (HostRuns::Ranks, Argv::Words(words)) => Self::Serve { beside: !is_only_sshd(words) },
+            (HostRuns::Ranks, Argv::Nothing) if plan.job.dialect == Dialect::KubeBatch => {
+                Self::ServeToTheEnd
+            }
             (HostRuns::Ranks, Argv::Nothing) => Self::Serve { beside: false },
             (_, Argv::Words(_)) => Self::Ready { serves: answers(plan, host) },
             (_, Argv::ImageEntry(_) | Argv::Nothing) => Self::KeptAfterWait,
@@ -38,11 +47,11 @@ impl Start {
 
     /// Whether the host's agent answers launches.
     pub(super) const fn serves(self) -> bool {
-        matches!(self, Self::Serve { .. } | Self::Ready { serves: true })
+        matches!(self, Self::Serve { .. } | Self::ServeToTheEnd | Self::Ready { serves: true })
     }
 
     /// Puts the agent in front of the template's own words, which stay as they are: the kubelet still expands them.
-    pub(super) fn wrap(self, template: &mut Template, plan: &Plan, host: &Host, epoch: u32) {
+    pub(super) fn wrap(self, template: &mut Template, ready: Vec<String>) {
         let agent = format!("{HOME}/unisono-agent");
         let mut words = vec![agent.clone()];
         let mut keeps_own = true;
@@ -53,11 +62,17 @@ impl Start {
                 words.extend(beside.then(|| "--".to_owned()));
                 keeps_own = beside;
             }
+            Self::ServeToTheEnd => {
+                let file = format!("{AGENT_FILES}/{END_FILE}");
+                words.extend(["serve", "--", &agent, "end-with", &file].map(str::to_owned));
+                keeps_own = false;
+            }
             Self::Ready { serves } => {
                 if serves {
                     words.extend(["serve".to_owned(), "--".to_owned(), agent]);
                 }
-                words.extend(ready(plan, host, epoch));
+                words.extend(ready);
+                words.extend(["--last-words".to_owned(), template.termination_message_path()]);
                 words.push("--".to_owned());
             }
         }
@@ -74,10 +89,12 @@ impl Start {
 }
 
 /// `ready` with its options, without a command. The kubelet puts the pod's uid in.
-pub(super) fn ready(plan: &Plan, host: &Host, epoch: u32) -> Vec<String> {
+pub(super) fn ready(rendering: &Rendering<'_>, host: &Host, epoch: u32) -> Vec<String> {
+    let plan = rendering.plan;
     let epoch = epoch.to_string();
+    let identity = rendering.table_identity("$(UNISONO_POD_UID)");
     let bin = format!("{HOME}/bin");
-    let mut words: Vec<String> = ["ready", "--identity", "$(UNISONO_POD_UID)", "--epoch", &epoch]
+    let mut words: Vec<String> = ["ready", "--identity", identity, "--epoch", &epoch]
         .into_iter()
         .chain(["--name", &host.name, "--timeout", FOR_EVER])
         .map(str::to_owned)
@@ -86,13 +103,20 @@ pub(super) fn ready(plan: &Plan, host: &Host, epoch: u32) -> Vec<String> {
         return words;
     }
     words.extend(["--path".to_owned(), bin]);
+    if everybody_launches(plan) {
+        // Commands are let go when every host is up. One that has ended since, as quick tasks do, is nobody to wait for.
+        words.push("--once".to_owned());
+    }
+    if plan.job.dialect.system() == System::OpenPai {
+        // Its users name hosts in launch lines, and Open MPI wants to find them in the host file.
+        words.extend(["--by", "name"].map(str::to_owned));
+    }
     for file in &plan.program_of(host).files {
         let option = match file.content {
             FileContent::Hostfile(hostfile::Form::Slots) => "--hostfile",
             FileContent::Hostfile(hostfile::Form::Colon) => "--hydra-hostfile",
-            FileContent::Hostfile(hostfile::Form::Bare)
-            | FileContent::DiscoverHosts { .. }
-            | FileContent::Text(_) => continue,
+            FileContent::Hostfile(hostfile::Form::Bare) => "--bare-hostfile",
+            FileContent::DiscoverHosts { .. } | FileContent::Text(_) => continue,
         };
         words.extend([option.to_owned(), file.path.clone()]);
     }

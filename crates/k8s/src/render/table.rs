@@ -6,15 +6,17 @@ use unisono_dialect::pod_template;
 use unisono_job::Group;
 use unisono_plan::bind::Addresses;
 use unisono_plan::hostfile::aliases;
-use unisono_plan::{Plan, ports};
+use unisono_plan::{Plan, env, ports};
 
-use super::answers;
+use super::{answers, key_name};
 
 /// The longest table that goes into an annotation: half of what all annotations of an object may hold together.
 const LONGEST_ANNOTATION: usize = 128 << 10;
 
 /// Where the ConfigMap has a table that is longer.
-pub(crate) const KEY: &str = "table";
+pub(crate) fn key(epoch: u32) -> String {
+    format!("table-{epoch}")
+}
 
 /// The table for a launching pod of that uid; none as long as a host has no address.
 pub(crate) fn table(
@@ -33,7 +35,7 @@ pub(crate) fn table(
                 name: host.name.clone(),
                 address: *addresses.get(&host.member)?,
                 slots: host.slots,
-                key: HostKey::Named(plan.group_of(host).name.clone()),
+                key: HostKey::Named(key_name(plan.group_of(host))),
                 port: shares_node
                     .get(host.member.group as usize)
                     .is_some_and(|shares| *shares)
@@ -47,7 +49,13 @@ pub(crate) fn table(
         })
         .collect();
     let Some(hosts) = hosts else { return Ok(None) };
-    HostTable::new(identity.to_owned(), attempt, epoch, hosts).map(|table| Some(table.to_string()))
+    let late = env::late(plan, addresses);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let mut table = HostTable::new(identity.to_owned(), attempt, epoch, hosts)?;
+    table.variables = late.shared.into_iter().map(|it| (it.name, it.value)).collect();
+    table.own_address = names(late.own_address);
+    table.own_folder = names(late.own_folder);
+    Ok(Some(table.to_string()))
 }
 
 fn shares_its_nodes_network(group: &Group) -> bool {
@@ -58,13 +66,18 @@ fn shares_its_nodes_network(group: &Group) -> bool {
 pub(crate) fn is_large(plan: &Plan) -> bool {
     // Everything on a host's line but its name, with the longest address and numbers.
     const LINE: usize = 150;
+    const ADDRESS: usize = 46;
     let length: usize = plan
         .hosts
         .iter()
         .filter(|host| answers(plan, host))
         .map(|host| LINE + host.name.len())
         .sum();
-    length > LONGEST_ANNOTATION
+    // Each variable with quotes, and each host's address in two lists.
+    let late = env::late(plan, &Addresses::new()).shared;
+    let variables: usize = late.iter().map(|it| it.name.len() + it.value.len() + ADDRESS).sum();
+    let lists = if late.is_empty() { 0 } else { 2 * ADDRESS * plan.hosts.len() };
+    length + variables + lists > LONGEST_ANNOTATION
 }
 
 /// A short mark by which two tables are told apart (FNV-1a).

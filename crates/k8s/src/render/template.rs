@@ -44,6 +44,12 @@ impl Template {
         self.container().get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
+    /// Where the container leaves its last words.
+    pub(super) fn termination_message_path(&mut self) -> String {
+        let stated = self.container().get("terminationMessagePath").and_then(Value::as_str);
+        stated.unwrap_or("/dev/termination-log").to_owned()
+    }
+
     /// Whether the pod spec says yes to something.
     pub(super) fn says(&mut self, key: &str) -> bool {
         self.spec().get(key) == Some(&Value::Bool(true))

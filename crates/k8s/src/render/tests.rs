@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use unisono_dialect::{Options, read};
 use unisono_job::Job;
+use unisono_plan::bind::Addresses;
 use unisono_plan::{Host, HostRuns, Plan, lay_out};
 use unisono_testkit::scenario::Scenario;
 
@@ -24,12 +25,13 @@ fn objects(plan: &Plan, settings: &Settings, owner: &Owner) -> Vec<Value> {
     }
     let mut objects = vec![secret, rendering.config_map()];
     objects.extend(rendering.service());
+    objects.extend(rendering.kube_batch_objects());
+    objects.extend(rendering.network_policy());
     objects.extend(rendering.pod_group());
     objects.extend(rendering.launcher_job());
-    let has_job = rendering.has_launcher_job();
     let firsts = plan.hosts.iter().filter(|host| host.member.index == 0);
     objects.extend(firsts.map(|host| {
-        let job_uid = (has_job && host.runs.launches()).then_some(JOB_UID);
+        let job_uid = rendering.is_in_job(host).then_some(JOB_UID);
         rendering.pod(host, 0, 0, job_uid)
     }));
     objects
@@ -176,7 +178,7 @@ fn only_who_is_launched_on_has_a_hosts_key() {
         for host in &plan.hosts {
             let text = rendering.pod(host, 0, 0, None).to_string();
             let has_host_key = text.contains(r#""path":"host.key""#);
-            let wanted = host.slots > 0 && !plan.reaches_by_ssh() && name != "v2beta1-entry"
+            let wanted = super::answers(&plan, host) && name != "v2beta1-entry"
                 || host.runs == HostRuns::Ranks && !plan.reaches_by_ssh();
             assert_eq!(has_host_key, wanted, "{name} {}", host.name);
         }
@@ -192,5 +194,38 @@ fn a_table_of_a_thousand_hosts_goes_into_the_config_map() {
     let (settings, owner) = (settings(), owner(&many));
     let rendering = Rendering { plan: &many, settings: &settings, owner: &owner };
     let launcher = rendering.pod(&many.hosts[0], 0, 0, None).to_string();
-    assert!(launcher.contains(r#""key":"table""#) && !launcher.contains("downwardAPI"));
+    assert!(launcher.contains(r#""key":"table-0""#) && !launcher.contains("downwardAPI"));
+}
+
+#[test]
+fn what_needs_addresses_is_told_once_they_are_known() {
+    let fillings = |text: &str| {
+        let plan = plan(text);
+        let hosts = plan.hosts.iter().zip(1_u8..);
+        let addresses: Addresses =
+            hosts.map(|(host, last)| (host.member, [10, 0, 0, last].into())).collect();
+        let (settings, owner) = (settings(), owner(&plan));
+        let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+        let pods: Vec<String> = plan.hosts.iter().map(|host| plan.pod_name(host, 0)).collect();
+        let fillings = rendering.kube_batch_fillings(&pods, &addresses).into_iter();
+        let filled: Vec<Value> = fillings
+            .map(|it| json!({"kind": it.kind, "name": it.name, "changes": it.changes}))
+            .collect();
+        let table = super::table(&plan, "uid", 0, 0, &addresses).unwrap().unwrap();
+        let table: Value = serde_json::from_str(&table).unwrap();
+        json!({"filled": filled, "table": table})
+    };
+    insta::assert_yaml_snapshot!("filled-kube-batch", fillings(JOBS[10].1));
+    let openpai = fillings(JOBS[9].1);
+    insta::assert_yaml_snapshot!("filled-openpai", openpai["table"]);
+}
+
+#[test]
+fn what_a_shell_reads_is_not_the_kubelets_to_expand() {
+    let plan = plan(JOBS[9].1);
+    let (settings, owner) = (settings(), owner(&plan));
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    let text = rendering.pod(&plan.hosts[0], 0, 0, None).to_string();
+    assert!(text.contains("./ring $$$$ $$(date)"), "{text}");
+    assert!(text.contains("costs $$(HOME) $$5"), "{text}");
 }

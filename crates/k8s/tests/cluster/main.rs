@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         .test("a_name_that_is_taken_is_left_alone", life::taken)
         .test("a_job_of_another_operator_goes_on", upgrade::running)
         .test("a_death_after_any_write_changes_nothing", deaths::after_any_write)
-        .test("a_lost_node_restarts_the_gang_elsewhere", ends::node_lost)
-        .test("a_kept_entry_point_is_reached_by_its_sshd", by_ssh::as_before)
+        .exclusive("a_lost_node_restarts_the_gang_elsewhere", ends::node_lost)
+        .exclusive("a_kept_entry_point_is_reached_by_its_sshd", by_ssh::as_before)
         .run()
 }
