@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
 /// Who is named as the owner of the fields that are applied.
@@ -15,6 +16,13 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// What an installation does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Another operator of MPI jobs runs: the two would fight over them.
+    Rival {
+        /// Its namespace.
+        namespace: String,
+        /// Its Deployment.
+        name: String,
+    },
     /// An object was applied.
     Applied {
         /// Its kind.
@@ -75,6 +83,9 @@ pub async fn install(
     patience: Duration,
     mut tell: impl FnMut(Step),
 ) -> Result<(), InstallError> {
+    for (namespace, name) in rivals(client).await {
+        tell(Step::Rival { namespace, name });
+    }
     let mut applied = Vec::with_capacity(objects.len());
     for object in objects {
         let target = Target::of(client, object);
@@ -90,6 +101,21 @@ pub async fn install(
     }
     tell(Step::Ready);
     Ok(())
+}
+
+/// Deployments of other operators of MPI jobs that have pods. Who may not look is told nothing.
+async fn rivals(client: &Client) -> Vec<(String, String)> {
+    const NAMES: [&str; 2] = ["mpi-operator", "training-operator"];
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let mut found = Vec::new();
+    for name in NAMES {
+        let named = ListParams::default().fields(&format!("metadata.name={name}"));
+        let list = deployments.list(&named).await.map(|list| list.items).unwrap_or_default();
+        let runs = |it: &Deployment| it.spec.as_ref().is_none_or(|spec| spec.replicas != Some(0));
+        let running = list.into_iter().filter(runs);
+        found.extend(running.map(|it| (it.namespace().unwrap_or_default(), name.to_owned())));
+    }
+    found
 }
 
 /// One object of the cluster.

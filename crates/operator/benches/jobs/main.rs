@@ -3,12 +3,15 @@
 //! Numbers that noise cannot move come first: requests and writes for each job. Wall time is of this machine only.
 //! `UNISONO_BENCH=1x64,100x4` chooses the sizes.
 
+#[path = "../../tests/cluster/faults.rs"]
+mod faults;
 mod kubelet;
+#[path = "../measure/mod.rs"]
+mod measure;
 mod null;
 #[path = "../../tests/cluster/operator.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod operator;
-mod real;
 #[path = "../../tests/cluster/support.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod support;
@@ -17,10 +20,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use measure::print;
 use operator::{Operator, USER};
 use serde_json::{Value, json};
 use support::jobs_path;
-use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, Image, Options, usage, wait};
+use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, Options, audit, usage, wait};
+
+/// How many objects of somebody else there are.
+const FOREIGN: u32 = 700;
+
+/// How long nothing happens.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// How long one size may take.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -30,6 +40,8 @@ struct Row {
     jobs: u32,
     workers: u32,
     arm: &'static str,
+    /// From the first job's creation to the last pod's.
+    pods: f64,
     seconds: f64,
     requests: u64,
     revisions: u64,
@@ -38,41 +50,27 @@ struct Row {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = operator::take_over() {
-        return code;
-    }
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            print(&format!("{fault:?}"));
-            ExitCode::FAILURE
-        }
-    }
+    measure::take(run)
 }
 
 fn run() -> anyhow::Result<()> {
-    let missing = unisono_testcluster::prerequisites::missing();
-    if !missing.is_empty() {
-        print(&format!("left out; missing: {}", missing.join(", ")));
-        return Ok(());
-    }
-    let sizes = std::env::var("UNISONO_BENCH").unwrap_or_else(|_| "1x1,1x64,100x4".to_owned());
-    let cluster =
-        Cluster::start(&Options { nodes: 1, images: vec![Image::OpenMpi4], ..Options::default() })?;
+    let sizes =
+        std::env::var("UNISONO_BENCH").unwrap_or_else(|_| "1x64,1x256,100x4,1000x2".to_owned());
+    let cluster = Cluster::start(&Options { nodes: 1, ..Options::default() })?;
     cluster.add_fake_nodes(20, 200)?;
     idle(&cluster)?;
     crowd(&cluster)?;
-    real::run(&cluster)?;
     print(
-        "| jobs x workers | arm | makespan s | requests per job | etcd writes per job | CPU s | peak RSS MiB |",
+        "| jobs x workers | arm | last pod s | makespan s | over null | requests per job | etcd writes per job | CPU ms per job | peak RSS MiB |",
     );
-    print("|---|---|---|---|---|---|---|");
+    print("|---|---|---|---|---|---|---|---|---|");
     for size in sizes.split(',') {
         let (jobs, workers) = size.split_once('x').context("a size is JOBSxWORKERS")?;
         let (jobs, workers) = (jobs.parse()?, workers.parse()?);
-        for row in [by_operator(&cluster, jobs, workers)?, null::run(&cluster, jobs, workers)?] {
-            print(&row.line());
-        }
+        let (own, null) =
+            (by_operator(&cluster, jobs, workers)?, null::run(&cluster, jobs, workers)?);
+        print(&own.line(own.seconds / null.seconds));
+        print(&null.line(1.0));
     }
     Ok(())
 }
@@ -83,8 +81,8 @@ fn idle(cluster: &Cluster) -> anyhow::Result<()> {
     operator.says("working")?;
     settle(cluster)?;
     let before = usage::of_process(operator.pid())?.resident;
-    let filling = "x".repeat(100_000);
-    for number in 0..100 {
+    let filling = "x".repeat(200_000);
+    for number in 0..FOREIGN {
         let map =
             json!({"metadata": {"name": format!("foreign-{number}")}, "data": {"x": filling}});
         cluster.api().create("/api/v1/namespaces/default/configmaps", &map)?;
@@ -92,11 +90,13 @@ fn idle(cluster: &Cluster) -> anyhow::Result<()> {
     settle(cluster)?;
     let after = usage::of_process(operator.pid())?.resident;
     print(&format!(
-        "idle: {:.1} MiB; with 100 foreign ConfigMaps of 100 KB: {:.1} MiB\n",
+        "idle: {:.1} MiB; with {FOREIGN} foreign ConfigMaps of 200 KB: {:.1} MiB\n",
         mib(before),
         mib(after)
     ));
-    operator.terminate()
+    operator.terminate()?;
+    // They would only take room in the API server from now on.
+    cluster.kubectl(&["delete", "configmaps", "--all", "--namespace=default"]).map(|_| ())
 }
 
 /// What an operator has in memory that keeps many jobs which wait to be resumed.
@@ -111,11 +111,16 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
     }
     settle(cluster)?;
     let used = usage::of_process(operator.pid())?;
+    let mark = cluster.audit_mark()?;
+    std::thread::sleep(QUIET);
+    let asked = cluster.requests_since(mark)?.of_user(USER);
+    let writes = asked.count(|it| !matches!(it.verb.as_str(), "get" | "list" | "watch"));
     print(&format!(
-        "{JOBS} suspended jobs: {:.1} MiB, at most {:.1}; {:.2} s of processor time\n",
+        "{JOBS} suspended jobs: {:.1} MiB, at most {:.1}; {:.2} s of processor time; then {writes} writes and {} other requests in a minute\n",
         mib(used.resident),
         mib(used.peak),
-        used.processor.as_secs_f64()
+        used.processor.as_secs_f64(),
+        asked.count(|_| true) - writes
     ));
     operator.terminate()?;
     clear(cluster)
@@ -171,15 +176,27 @@ fn by_operator(cluster: &Cluster, jobs: u32, workers: u32) -> anyhow::Result<Row
     })
     .with_context(|| operator.log())?;
     let seconds = begun.elapsed().as_secs_f64();
+    // Its last requests remove the workers; they count, too.
+    let workers_left = "/api/v1/namespaces/default/pods?labelSelector=mpi-job-role%3Dworker";
+    wait::until(PATIENCE, "every worker to be gone", || {
+        let list = cluster.api().get(workers_left)?;
+        Ok(list["items"].as_array().is_some_and(Vec::is_empty).then_some(()))
+    })?;
     let requests = cluster.requests_since(mark)?.of_user(USER).count(|it| it.verb != "watch");
     let revisions = cluster.etcd_revision()? - revision;
+    let is_creation = |it: &audit::Request, what: &str| it.verb == "create" && it.resource == what;
+    let pods = cluster.span_since(
+        mark,
+        |it| is_creation(it, "mpijobs.kubeflow.org"),
+        |it| it.user == USER && is_creation(it, "pods"),
+    )?;
     let used = usage::of_process(operator.pid())?;
     ensure!(used.peak > 0, "no memory was used");
     operator.terminate()?;
     clear(cluster)?;
     let arm = "unisono";
     let (processor, peak) = (used.processor, used.peak);
-    Ok(Row { jobs, workers, arm, seconds, requests, revisions, processor, peak })
+    Ok(Row { jobs, workers, arm, pods, seconds, requests, revisions, processor, peak })
 }
 
 fn succeeded(job: &Value) -> bool {
@@ -214,17 +231,18 @@ fn template() -> Value {
 }
 
 impl Row {
-    fn line(&self) -> String {
+    fn line(&self, over_null: f64) -> String {
         let each = |count: u64| count as f64 / f64::from(self.jobs);
         format!(
-            "| {} x {} | {} | {:.2} | {:.1} | {:.1} | {:.2} | {:.1} |",
+            "| {} x {} | {} | {:.2} | {:.2} | {over_null:.2} | {:.1} | {:.1} | {:.1} | {:.1} |",
             self.jobs,
             self.workers,
             self.arm,
+            self.pods,
             self.seconds,
             each(self.requests),
             each(self.revisions),
-            self.processor.as_secs_f64(),
+            self.processor.as_secs_f64() * 1000.0 / f64::from(self.jobs),
             mib(self.peak),
         )
     }
@@ -232,9 +250,4 @@ impl Row {
 
 fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
-}
-
-#[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
-fn print(line: &str) {
-    println!("{line}");
 }

@@ -1,17 +1,21 @@
 //! The definition of a kind: its versions, each with the schema of its field table.
 
 use serde_json::{Map, Value, json};
-use unisono_dialect::{Field, Kind, SchemaStyle, Shape, schema, shape_of};
+use unisono_dialect::{SchemaStyle, Shape, schema, served_shape};
 
 use crate::resources::{Column, Resource, Version};
 
 /// The custom resource definition.
 pub(super) fn definition(resource: &Resource) -> Value {
     let versions: Vec<Value> = resource.versions.iter().map(version).collect();
+    let mut metadata = json!({"name": resource.full_name(), "labels": super::labels()});
+    for (name, value) in resource.annotations {
+        metadata["annotations"][name] = (*value).into();
+    }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.full_name(), "labels": super::labels()},
+        "metadata": metadata,
         "spec": {
             "group": resource.group,
             "names": {
@@ -36,18 +40,19 @@ fn version(version: &Version) -> Value {
         "description": "When the job was created.",
     });
     let columns: Vec<Value> = version.columns.iter().map(column).chain([age]).collect();
+    let mut subresources = json!({"status": {}});
+    if let Some(scale) = &version.scale {
+        subresources["scale"] = json!({
+            "specReplicasPath": scale.wanted,
+            "statusReplicasPath": scale.present,
+        });
+    }
     json!({
         "name": version.name,
         "served": true,
         "storage": version.stored,
         "additionalPrinterColumns": columns,
-        "subresources": {
-            "status": {},
-            "scale": {
-                "specReplicasPath": version.scale.wanted,
-                "statusReplicasPath": version.scale.present,
-            },
-        },
+        "subresources": subresources,
         "schema": {"openAPIV3Schema": object_schema(version)},
     })
 }
@@ -67,7 +72,7 @@ fn column(column: &Column) -> Value {
 
 /// The schema of whole objects. Metadata is the server's own affair, and the status is ours.
 fn object_schema(version: &Version) -> Value {
-    let shape = shape_of(version.dialect);
+    let shape = served_shape(version.dialect);
     let mut whole = schema(shape, SchemaStyle::Structural);
     if let Some(fields) = whole.as_object_mut() {
         fields.shift_remove("title");
@@ -78,62 +83,44 @@ fn object_schema(version: &Version) -> Value {
         properties.insert("metadata".into(), json!({"type": "object"}));
         properties.insert("apiVersion".into(), plain("The version of the object."));
         properties.insert("kind".into(), plain("The kind of object."));
-        properties.insert("status".into(), status_schema());
+        properties.insert("status".into(), status_schema(version.status));
+    }
+    if let Some(policy) = whole.pointer_mut("/properties/spec/properties/runPolicy")
+        && policy.pointer("/properties/managedBy").is_some()
+    {
+        policy["x-kubernetes-validations"] = json!([KEEPS_MANAGER.as_json()]);
     }
     whole
+}
+
+/// A rule of the schema itself.
+struct SchemaRule {
+    holds: &'static str,
+    message: &'static str,
+}
+
+/// True in every version that has the field, and about nothing but it: whoever may write runs the rule.
+const KEEPS_MANAGER: SchemaRule = SchemaRule {
+    holds: "has(self.managedBy) == has(oldSelf.managedBy) && \
+            (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",
+    message: "managedBy cannot change while the job exists",
+};
+
+impl SchemaRule {
+    fn as_json(&self) -> Value {
+        json!({"rule": self.holds, "message": self.message})
+    }
 }
 
 fn plain(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-fn status_schema() -> Value {
+fn status_schema(shape: &'static Shape) -> Value {
     let mut status = Map::new();
     status.insert("description".into(), "What became of the job; written by the operator.".into());
-    if let Value::Object(fields) = schema(&STATUS, SchemaStyle::Structural) {
+    if let Value::Object(fields) = schema(shape, SchemaStyle::Structural) {
         status.extend(fields.into_iter().filter(|(key, _)| key != "title"));
     }
     status.into()
 }
-
-static STATUS: Shape = Shape::open(
-    "status",
-    &[
-        Field::new(
-            "conditions",
-            Kind::List(&Kind::Object(&CONDITION)),
-            "what holds and what does not",
-        ),
-        Field::new("replicaStatuses", Kind::Map(&Kind::Object(&REPLICAS)), "pods of each role"),
-        Field::new("launcherStatus", Kind::Text, "Active, Succeeded or Failed; only in v1alpha1"),
-        Field::new("workerReplicas", Kind::COUNT, "workers that are up; only in v1alpha1"),
-        Field::new("startTime", Kind::Text, "when the job began; again when it was resumed"),
-        Field::new("completionTime", Kind::Text, "when the job ended"),
-        Field::new("unisono", Kind::Any, "what the operator must remember, and why the job waits"),
-    ],
-);
-
-static CONDITION: Shape = Shape::open(
-    "condition",
-    &[
-        Field::new(
-            "type",
-            Kind::Text,
-            "Created, Running, Restarting, Suspended, Succeeded or Failed",
-        ),
-        Field::new("status", Kind::Text, "True or False"),
-        Field::new("reason", Kind::Text, "why, as one word"),
-        Field::new("message", Kind::Text, "why, as a sentence"),
-        Field::new("lastUpdateTime", Kind::Text, "when it was last written"),
-        Field::new("lastTransitionTime", Kind::Text, "when it last changed"),
-    ],
-);
-
-static REPLICAS: Shape = Shape::open(
-    "replica status",
-    &[
-        Field::new("active", Kind::COUNT, "pods that are up"),
-        Field::new("succeeded", Kind::COUNT, "pods that ended well"),
-        Field::new("failed", Kind::COUNT, "pods that ended badly"),
-    ],
-);

@@ -10,13 +10,20 @@ type Grant = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// What it does in the namespaces of jobs, besides what it does with the jobs themselves.
 ///
-/// It gets an object by name only when that name is taken, to see whose it is. It lists no Secrets.
+/// It gets an object by name only when that name is taken, to see whose it is. It lists no Secrets. Accounts and roles are those
+/// that kube-batch promises its pods; a role can never allow more than the operator itself may do.
 const WITH_JOBS: &[Grant] = &[
     ("", &["pods"], &["list", "watch", "get", "create", "patch", "delete"]),
-    ("batch", &["jobs"], &["list", "watch", "get", "create", "delete"]),
+    // Those of another operator are marked when a job is taken over.
+    ("batch", &["jobs"], &["list", "watch", "get", "create", "patch", "delete"]),
+    // The oldest versions let one make their workers, and it would make them again.
+    ("apps", &["statefulsets"], &["delete"]),
     ("batch", &["jobs/status"], &["patch"]),
     ("", &["configmaps"], &["get", "create", "patch"]),
-    ("", &["secrets", "services"], &["get", "create"]),
+    ("", &["secrets", "services", "serviceaccounts"], &["get", "create"]),
+    ("rbac.authorization.k8s.io", &["roles"], &["get", "create", "patch"]),
+    ("rbac.authorization.k8s.io", &["rolebindings"], &["get", "create"]),
+    ("networking.k8s.io", &["networkpolicies"], &["get", "create"]),
     ("", &["events"], &["create"]),
     ("scheduling.x-k8s.io", &["podgroups"], &["get", "create", "delete"]),
     ("scheduling.volcano.sh", &["podgroups"], &["get", "create", "delete"]),

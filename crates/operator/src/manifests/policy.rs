@@ -2,7 +2,7 @@
 //! nobody reads. The API server evaluates them by itself; nothing of ours has to be up.
 
 use serde_json::{Value, json};
-use unisono_dialect::{Kind, Others, Shape, shape_of};
+use unisono_dialect::{Kind, Others, Shape, served_shape};
 
 use crate::resources::{Resource, Rule, Version};
 
@@ -14,7 +14,7 @@ pub(super) fn policies(resource: &Resource) -> Vec<Value> {
 fn of_version(resource: &Resource, version: &Version) -> Vec<Value> {
     let name = |what: &str| format!("{}-{}-{what}.unisono.dev", resource.plural, version.name);
     let rules: Vec<Value> = version.rules.iter().map(validation).collect();
-    let shape = shape_of(version.dialect);
+    let shape = served_shape(version.dialect);
     let mut keys = Vec::new();
     closed_objects(shape, &Path::root(), &mut keys);
     [("rules", rules, "Deny"), ("keys", keys, "Warn")]
@@ -60,13 +60,26 @@ fn binding(name: &str, action: &str) -> Value {
 
 /// An object that already breaks a rule may still be changed: it may come from another version or an older operator.
 fn validation(rule: &Rule) -> Value {
-    let of = |object: &str| rule.holds.replace("it.", &format!("{object}."));
+    let of = |object: &str| about(rule.holds, object);
     let expression = if rule.holds.contains("oldObject") {
         rule.holds.to_owned()
     } else {
         format!("{} || request.operation == 'UPDATE' && !({})", of("object"), of("oldObject"))
     };
     json!({"expression": expression, "message": rule.message, "reason": "Invalid"})
+}
+
+/// An expression about `it` as one about another variable.
+fn about(holds: &str, object: &str) -> String {
+    let (mut text, mut rest) = (String::new(), holds);
+    while let Some(at) = rest.find("it.") {
+        let (before, after) = (&rest[..at], &rest[at + "it".len()..]);
+        // The end of a longer word is no variable.
+        let is_variable = !before.ends_with(|it: char| it.is_ascii_alphanumeric());
+        text.extend([before, if is_variable { object } else { "it" }]);
+        rest = after;
+    }
+    text + rest
 }
 
 /// Where an object stands: as an expression that gives a list of all objects there, and for people.
@@ -146,4 +159,16 @@ fn rule(expression: String, shape: &Shape, shown: &str) -> Value {
         format!("{shown} has a key that nobody reads; `unisono check` names it")
     };
     json!({"expression": expression, "message": message})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_about_the_object_and_not_about_words_that_end_alike() {
+        let rule = "it.?spec.?limit.hasValue() || !it.a.exists(one, one == it.b)";
+        let expected = "x.?spec.?limit.hasValue() || !x.a.exists(one, one == x.b)";
+        assert_eq!(about(rule, "x"), expected);
+    }
 }

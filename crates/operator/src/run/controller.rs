@@ -13,7 +13,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use unisono_k8s::Settings;
 use unisono_k8s::slim::{Job, Pod};
 
@@ -33,6 +33,10 @@ const PAGE: u32 = 50;
 
 /// The longest pause after looks at a job that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The longest look at a job. An API server that never answers must not keep the job from being looked at again; what was begun is
+/// gone on with by the next look, as after a death.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// What runs all jobs.
 pub(crate) struct Controller {
@@ -67,6 +71,7 @@ impl Controller {
             image_pull_policy: options.image_pull_policy.clone(),
             cluster_domain: options.cluster_domain.clone(),
             gang,
+            network_policy: options.network_policy,
             ..Settings::new(options.image.clone())
         };
         let namespace = options.only_namespace.as_deref();
@@ -98,7 +103,7 @@ impl Controller {
     /// Waits for what is under way.
     pub(crate) async fn finish(&mut self, grace: Duration) {
         let all = async { while self.working.next().await.is_some() {} };
-        if tokio::time::timeout(grace, all).await.is_err() {
+        if timeout(grace, all).await.is_err() {
             tracing::warn!("looks at jobs are cut short; the next operator goes on with them");
         }
     }
@@ -155,20 +160,25 @@ impl Controller {
     }
 }
 
-/// A look at one job. Should it panic, that is this job's failure and nobody else's.
+/// A look at one job. Should it panic or never end, that is this job's failure and nobody else's.
 async fn look(worker: Arc<Worker>, key: Key, snapshot: Snapshot, mut memory: Memory) -> Done {
     let failures = memory.failures;
     let looked = AssertUnwindSafe(async {
         let again = worker.look(snapshot, &mut memory).await;
         (again, memory)
     });
-    match looked.catch_unwind().await {
-        Ok((again, memory)) => Done { key, memory, again },
-        Err(_panic) => {
+    let memory = match timeout(LONGEST_LOOK, looked.catch_unwind()).await {
+        Ok(Ok((again, memory))) => return Done { key, memory, again },
+        Ok(Err(_panic)) => {
             tracing::error!(job = %key, "a look at a job panicked; please report it");
-            Done { key, memory: Memory::after_failure(failures), again: None }
+            Memory::after_panic(failures)
         }
-    }
+        Err(_elapsed) => {
+            tracing::error!(job = %key, "the API server does not answer; a look is given up");
+            Memory::after_failure(failures)
+        }
+    };
+    Done { key, memory, again: None }
 }
 
 async fn until(due: Option<Instant>) {
@@ -187,13 +197,13 @@ fn watches(client: &Client, namespace: Option<&str>) -> SelectAll<Watch> {
         watch(namespaced::<Pod>(client, namespace), children.clone(), Seen::Pod),
         watch(namespaced::<Job>(client, namespace), children, Seen::Job),
     ];
-    for resource in RESOURCES {
+    for (at, resource) in RESOURCES.iter().enumerate() {
         let kind = stored_version(resource);
         let objects: Api<DynamicObject> = match namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
             None => Api::all_with(client.clone(), &kind),
         };
-        all.push(watch(objects, everything.clone(), Seen::Object));
+        all.push(watch(objects, everything.clone(), move |event| Seen::Object(at, event)));
     }
     futures::stream::select_all(all)
 }
@@ -208,11 +218,15 @@ where
     }
 }
 
-fn watch<K>(api: Api<K>, config: watcher::Config, seen: fn(watcher::Event<K>) -> Seen) -> Watch
+fn watch<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    seen: impl Fn(watcher::Event<K>) -> Seen + Send + 'static,
+) -> Watch
 where
     K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
-    watcher(api, config).default_backoff().map(move |event| event.map(seen)).boxed()
+    watcher(api, config).default_backoff().map(move |event| event.map(&seen)).boxed()
 }
 
 /// Jobs are watched in the version they are stored in: that is the cheapest, and all versions show the same.

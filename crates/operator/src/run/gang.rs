@@ -8,6 +8,9 @@ use unisono_k8s::GangScheduler;
 /// The name that scheduler-plugins' own manifests give their scheduler.
 const SCHEDULER_PLUGINS: &str = "scheduler-plugins-scheduler";
 
+/// kube-batch's API group.
+const KUBE_BATCH: &str = "scheduling.incubator.k8s.io";
+
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Gang {
@@ -54,7 +57,15 @@ impl Gang {
             return Ok(scheduler.clone());
         }
         let groups = client.list_api_groups().await?;
-        let names: Vec<&str> = groups.groups.iter().map(|group| group.name.as_str()).collect();
+        let mut names: Vec<&str> = groups.groups.iter().map(|group| group.name.as_str()).collect();
+        if names.contains(&KUBE_BATCH) {
+            // The group is also that of the jobs which we serve ourselves.
+            let version = format!("{KUBE_BATCH}/v1alpha1");
+            let served = client.list_api_group_resources(&version).await?;
+            if !served.resources.iter().any(|it| it.name == "podgroups") {
+                names.retain(|name| *name != KUBE_BATCH);
+            }
+        }
         Ok(found(&names))
     }
 }
@@ -64,7 +75,7 @@ fn found(groups: &[&str]) -> GangScheduler {
         GangScheduler::Volcano
     } else if groups.contains(&"scheduling.x-k8s.io") {
         scheduler_plugins(SCHEDULER_PLUGINS)
-    } else if groups.contains(&"scheduling.incubator.k8s.io") {
+    } else if groups.contains(&KUBE_BATCH) {
         GangScheduler::KubeBatch
     } else {
         GangScheduler::None

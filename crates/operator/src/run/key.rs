@@ -6,35 +6,52 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use unisono_job::{MAX_LABEL, label_from};
 
+use crate::resources::{RESOURCES, Resource};
+
 /// The label of every pod and Job of any operator for MPIJobs that names its job.
 const JOB_NAME: &str = "training.kubeflow.org/job-name";
+
+/// The kind of jobs that other operators left.
+const INHERITED: &str = "MPIJob";
 
 /// A job's place in the cluster. Its name is the one that labels can hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
+    pub(crate) kind: &'static str,
     pub(crate) namespace: Arc<str>,
     pub(crate) name: Arc<str>,
 }
 
 impl Key {
     /// The key of a job object.
-    pub(crate) fn of_job(object: &impl ResourceExt) -> Self {
-        Self::new(object, &label_from(&object.name_any(), MAX_LABEL))
+    pub(crate) fn of_job(kind: &'static str, object: &impl ResourceExt) -> Self {
+        Self::new(kind, object, &object.name_any())
     }
 
-    /// The key of the job that a child belongs to.
+    /// The key of the job that a child belongs to: its owner. A launcher that another operator made is owned by its Job; there a
+    /// label tells.
     pub(crate) fn of_child(child: &impl ResourceExt) -> Option<Self> {
+        for owner in child.owner_references() {
+            let is_owner = |it: &&Resource| {
+                let group = owner.api_version.split('/').next();
+                it.kind == owner.kind && group == Some(it.group)
+            };
+            if let Some(resource) = RESOURCES.iter().find(is_owner) {
+                return Some(Self::new(resource.kind, child, &owner.name));
+            }
+        }
         let name = child.labels().get(JOB_NAME)?;
-        Some(Self::new(child, name))
+        Some(Self::new(INHERITED, child, name))
     }
 
-    fn new(object: &impl ResourceExt, name: &str) -> Self {
-        Self { namespace: object.namespace().unwrap_or_default().into(), name: name.into() }
+    fn new(kind: &'static str, object: &impl ResourceExt, name: &str) -> Self {
+        let namespace = object.namespace().unwrap_or_default().into();
+        Self { kind, namespace, name: label_from(name, MAX_LABEL).into() }
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.namespace, self.name)
+        write!(formatter, "{} {}/{}", self.kind, self.namespace, self.name)
     }
 }

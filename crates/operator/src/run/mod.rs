@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub cluster_domain: Option<String>,
     /// Who places all pods of a job at once.
     pub gang: Gang,
+    /// Whether jobs that do not say get a NetworkPolicy that keeps everybody else from their agents.
+    pub network_policy: bool,
     /// How job objects are read.
     pub reading: unisono_dialect::Options,
     /// Where to answer for health and metrics.

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use unisono_job::Note;
-use unisono_k8s::{JobObject, Resource, kubeflow, marks};
+use unisono_k8s::{JobObject, Resource, marks};
 use unisono_plan::Time;
 use unisono_plan::conditions::Happening;
 
@@ -21,7 +21,7 @@ const LONGEST_MESSAGE: usize = 1024;
 pub(crate) async fn refuse(
     client: &Client,
     object: &JobObject,
-    resource: Option<Resource>,
+    resource: &Resource,
     notes: &[Note],
     now: Time,
 ) -> Result<Option<Happening>, kube::Error> {
@@ -29,7 +29,7 @@ pub(crate) async fn refuse(
     if says_already(object.status(), &message) {
         return Ok(None);
     }
-    let resource = resource.unwrap_or(kubeflow("v2beta1")).api_resource();
+    let resource = resource.api_resource();
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), object.namespace(), &resource);
     let condition = json!({

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn key(name: &str) -> Key {
-        Key { namespace: "lab".into(), name: name.into() }
+        Key { kind: "MPIJob", namespace: "lab".into(), name: name.into() }
     }
 
     fn take(shelf: &mut Shelf<u8>, event: Event<(&'static str, &'static str)>) -> Vec<Key> {

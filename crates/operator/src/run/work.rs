@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use kube::Client;
 use tokio::time::Instant;
-use unisono_engine::{Clock, Engine, Recorded, SystemClock, Ticked, tick};
+use unisono_engine::{Clock, Engine, Recorded, SystemClock, tick};
 use unisono_job::{Note, Severity};
 use unisono_k8s::{
-    ApplyError, EngineError, JobObject, KubernetesEngine, Resource, Settings, WriteError, observe,
-    prior,
+    ApplyError, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource, Settings,
+    WriteError, kubeflow, observe, prior, told_why,
 };
-use unisono_plan::conditions::{Happening, happenings};
+use unisono_plan::conditions::{Happening, happenings, warnings};
+use unisono_plan::notes::codes::SLOTS_IDLE;
 use unisono_plan::{Plan, Status, Time, Verdict, Why, lay_out, step};
 
 use super::key::Key;
@@ -41,6 +42,10 @@ pub(crate) struct Memory {
     written: Option<Instant>,
     /// What the watches must show before another look makes sense.
     expected: Option<Expected>,
+    /// Whether the last look panicked, and nobody was told yet.
+    panicked: bool,
+    /// Whether what another operator began was looked for.
+    adopted: bool,
     /// What is in the way, as it was last told.
     trouble: Option<String>,
     /// The name of the launcher under which metrics know the job.
@@ -80,6 +85,9 @@ impl Worker {
         let (namespace, name) =
             (snapshot.object.namespace().to_owned(), snapshot.object.name().to_owned());
         let begun = Instant::now();
+        if std::mem::take(&mut memory.panicked) {
+            self.tell_panic(&snapshot.object).await;
+        }
         let result = self.try_look(snapshot, memory).await;
         self.health.metrics.reconciled_in(begun.elapsed());
         match result {
@@ -107,6 +115,17 @@ impl Worker {
         }
     }
 
+    /// Tells whose job it is that the last look at it panicked: nobody else would say why nothing happens.
+    async fn tell_panic(&self, object: &JobObject) {
+        let happening = Happening {
+            is_warning: true,
+            reason: "InternalError".to_owned(),
+            message: "The operator failed on this job by a fault of its own, which its log shows; it tries again, ever more slowly."
+                .to_owned(),
+        };
+        events::tell(&self.client, object, None, &[happening], SystemClock.now()).await;
+    }
+
     /// Forgets a job that is gone.
     pub(crate) fn forget(&self, key: &Key, memory: &Memory) {
         if let Some(launcher) = &memory.launcher {
@@ -128,17 +147,21 @@ impl Worker {
         }
         let now = SystemClock.now();
         let reading = object.read(&self.reading);
-        let resource = reading.dialect.and_then(Resource::of);
+        let resource = reading.dialect.and_then(|dialect| object.resource(dialect));
+        let resource = resource.unwrap_or(kubeflow("v2beta1"));
         let Some(job) = reading.job else {
-            self.refuse(&object, resource, &reading.notes, now).await?;
+            self.refuse(&object, &resource, &reading.notes, now).await?;
             return Ok(None);
         };
-        let facts = self.settings.facts(object.namespace());
-        let plan = lay_out(&job, &facts, object.generation());
+        let plan = lay_out(&job, &object.facts(&self.settings), object.generation());
         let prior = prior(&plan, &object, &children);
+        let told = told_why(&object);
         let preview = step(&plan, &prior, &observe(&plan, &object, &children), now);
         if matches!(preview.why.as_slice(), [Why::ManagedElsewhere { .. }]) {
             return Ok(None);
+        }
+        if object.is_inherited() && !memory.adopted {
+            return self.adopt(&object, memory).await.map(Some);
         }
         let (old_version, old_pods) =
             (object.resource_version().map(str::to_owned), children.pods.clone());
@@ -155,7 +178,13 @@ impl Worker {
         let ticked = match tick(&mut engine, &plan, &prior, now).await {
             Ok(ticked) => ticked,
             Err(error) => {
-                self.tell_trouble(engine.object(), resource.as_ref(), &error, memory, now).await;
+                // What was written down before the fault is told, too: the next look finds nothing new about it.
+                let status = unisono_k8s::prior(&plan, engine.object(), engine.children());
+                let object = engine.object();
+                let news = news(&plan, &prior, &status, &reading.notes);
+                self.tell(object, &resource, &news, now).await;
+                self.count(&plan, &prior, &status, memory);
+                self.tell_trouble(object, &resource, &error, memory, now).await;
                 return Err(error.into());
             }
         };
@@ -164,20 +193,37 @@ impl Worker {
             return Ok(Some(Instant::now() + CATCH_UP_LOOK));
         }
         memory.expect(&engine, old_version, &old_pods, unchanged);
-        self.tell(engine.object(), resource.as_ref(), &plan, &prior, &ticked, &reading.notes, now)
-            .await;
-        self.count(&plan, &prior, &ticked.next.status, memory);
+        let status = &ticked.next.status;
+        let mut news = news(&plan, &prior, status, &reading.notes);
+        news.extend(warnings(&told, &ticked.next.why));
+        self.tell(engine.object(), &resource, &news, now).await;
+        self.count(&plan, &prior, status, memory);
         Ok(ticked.next.wake_at.map(|at| Instant::now() + at.since(SystemClock.now())))
+    }
+
+    /// Marks what another operator has made for the job, and waits until the watches show it.
+    async fn adopt(&self, object: &JobObject, memory: &mut Memory) -> Result<Instant, LookError> {
+        let pods = Children::adopt(&self.client, object).await?;
+        tracing::info!(
+            namespace = object.namespace(),
+            name = object.name(),
+            pods = pods.len(),
+            "goes on with what another operator began"
+        );
+        let now = Instant::now();
+        memory.adopted = true;
+        memory.expected = Some(Expected { old_version: None, pods, until: now + CATCH_UP });
+        Ok(now + CATCH_UP_LOOK)
     }
 
     async fn refuse(
         &self,
         object: &JobObject,
-        resource: Option<Resource>,
+        resource: &Resource,
         notes: &[Note],
         now: Time,
     ) -> Result<(), LookError> {
-        let told = refusal::refuse(&self.client, object, resource.clone(), notes, now).await;
+        let told = refusal::refuse(&self.client, object, resource, notes, now).await;
         if let Some(happening) = told.map_err(|error| LookError::Refuse(Box::new(error)))? {
             tracing::info!(
                 namespace = object.namespace(),
@@ -185,30 +231,14 @@ impl Worker {
                 why = happening.message,
                 "refused"
             );
-            events::tell(&self.client, object, resource.as_ref(), &[happening], now).await;
+            events::tell(&self.client, object, Some(resource), &[happening], now).await;
         }
         Ok(())
     }
 
-    /// Tells what happened, after it was written down; at the first look also what is odd about the file.
-    #[expect(clippy::too_many_arguments, reason = "one look's results, told once")]
-    async fn tell(
-        &self,
-        object: &JobObject,
-        resource: Option<&Resource>,
-        plan: &Plan,
-        prior: &Status,
-        ticked: &Ticked,
-        notes: &[Note],
-        now: Time,
-    ) {
-        let mut told = happenings(plan, prior, &ticked.next.status);
-        if prior.created.is_none() {
-            let odd =
-                notes.iter().chain(&plan.notes).filter(|it| it.severity() == Severity::Warning);
-            told.extend(odd.take(MOST_WARNINGS).map(warning));
-        }
-        for happening in &told {
+    /// Tells what happened, after it was written down.
+    async fn tell(&self, object: &JobObject, resource: &Resource, news: &[Happening], now: Time) {
+        for happening in news {
             tracing::info!(
                 namespace = object.namespace(),
                 name = object.name(),
@@ -217,14 +247,14 @@ impl Worker {
                 happening.message
             );
         }
-        events::tell(&self.client, object, resource, &told, now).await;
+        events::tell(&self.client, object, Some(resource), news, now).await;
     }
 
     /// Tells what is in the way, once.
     async fn tell_trouble(
         &self,
         object: &JobObject,
-        resource: Option<&Resource>,
+        resource: &Resource,
         error: &EngineError,
         memory: &mut Memory,
         now: Time,
@@ -238,7 +268,7 @@ impl Worker {
         memory.trouble = Some(message.clone());
         let reason = write.reason().to_owned();
         let happening = Happening { is_warning: true, reason, message };
-        events::tell(&self.client, object, resource, &[happening], now).await;
+        events::tell(&self.client, object, Some(resource), &[happening], now).await;
     }
 
     fn count(&self, plan: &Plan, prior: &Status, status: &Status, memory: &mut Memory) {
@@ -274,6 +304,11 @@ impl Memory {
     /// The memory of a look of which nothing else is left.
     pub(crate) fn after_failure(failures_before: u32) -> Self {
         Self { failures: failures_before + 1, ..Self::default() }
+    }
+
+    /// The memory of a look that panicked. The first of several in a row is told.
+    pub(crate) fn after_panic(failures_before: u32) -> Self {
+        Self { panicked: failures_before == 0, ..Self::after_failure(failures_before) }
     }
 
     /// When to look again, where the watches do not show yet what was written.
@@ -323,6 +358,8 @@ impl Memory {
 enum LookError {
     #[error("carry the job out")]
     Tick(#[from] EngineError),
+    #[error("take the job over")]
+    Adopt(#[from] ListError),
     #[error("write what is wrong with the object")]
     Refuse(#[source] Box<kube::Error>),
 }
@@ -342,6 +379,21 @@ fn only_counts_differ(prior: &Status, status: &Status) -> bool {
     let mut counted = prior.clone();
     counted.groups.clone_from(&status.groups);
     counted == *status
+}
+
+/// What happened since the last look; at the first also what is odd about the file.
+fn news(plan: &Plan, prior: &Status, status: &Status, notes: &[Note]) -> Vec<Happening> {
+    let mut news = happenings(plan, prior, status);
+    if prior.created.is_none() && status.created.is_some() {
+        news.extend(odd(notes, plan));
+    }
+    news
+}
+
+/// What is odd about a file: warnings, and slots that stay empty, because somebody pays for them.
+fn odd(notes: &[Note], plan: &Plan) -> Vec<Happening> {
+    let is_told = |note: &&Note| note.severity() == Severity::Warning || *note.code == SLOTS_IDLE;
+    notes.iter().chain(&plan.notes).filter(is_told).take(MOST_WARNINGS).map(warning).collect()
 }
 
 fn warning(note: &Note) -> Happening {

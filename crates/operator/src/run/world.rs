@@ -10,19 +10,20 @@ use unisono_k8s::{Children, JobObject, marks};
 
 use super::key::Key;
 use super::shelf::Shelf;
+use crate::resources::RESOURCES;
 
 /// Something that a watch saw.
 pub(crate) enum Seen {
-    Object(Event<DynamicObject>),
+    /// A job object, and its kind by its place among all kinds.
+    Object(usize, Event<DynamicObject>),
     Pod(Event<Pod>),
     Job(Event<Job>),
 }
 
 /// Everything that was seen.
-#[derive(Default)]
 pub(crate) struct World {
-    /// As text: parsed, an object takes five times the memory, and it is looked at only now and then.
-    objects: Shelf<Box<str>>,
+    /// By kind; as text: parsed, an object takes five times the memory, and it is looked at only now and then.
+    objects: Vec<Shelf<Box<str>>>,
     pods: Shelf<Arc<Pod>>,
     jobs: Shelf<Arc<Job>>,
 }
@@ -33,14 +34,28 @@ pub(crate) struct Snapshot {
     pub(crate) children: Children,
 }
 
+impl Default for World {
+    fn default() -> Self {
+        let objects = RESOURCES.iter().map(|_| Shelf::default()).collect();
+        Self { objects, pods: Shelf::default(), jobs: Shelf::default() }
+    }
+}
+
 impl World {
     /// Takes in what was seen and tells which jobs may have changed.
     pub(crate) fn take(&mut self, seen: Seen) -> Vec<Key> {
         match seen {
-            Seen::Object(event) => self.objects.take(event, |object| {
-                let text = serde_json::to_string(&object).ok()?;
-                Some((Key::of_job(&object), object.name_any(), text.into()))
-            }),
+            Seen::Object(kind, event) => {
+                let (Some(shelf), Some(resource)) =
+                    (self.objects.get_mut(kind), RESOURCES.get(kind))
+                else {
+                    return Vec::new();
+                };
+                shelf.take(event, |object| {
+                    let text = serde_json::to_string(&object).ok()?;
+                    Some((Key::of_job(resource.kind, &object), object.name_any(), text.into()))
+                })
+            }
             Seen::Pod(event) => self.pods.take(event, |mut pod| {
                 pod.shed();
                 Some((Key::of_child(&pod)?, pod.name_any(), Arc::new(pod)))
@@ -54,7 +69,7 @@ impl World {
 
     /// The job with its children; none when there is no such job.
     pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
-        let text = self.objects.of(key).next()?;
+        let text = self.objects.iter().find_map(|shelf| shelf.of(key).next())?;
         let object = JobObject::new(serde_json::from_str(text).ok()?).ok()?;
         let jobs: Vec<Arc<Job>> =
             self.jobs.of(key).filter(|job| belongs(&***job, object.uid(), &[])).cloned().collect();
@@ -64,13 +79,14 @@ impl World {
     }
 
     /// Whether everything that exists has been seen once.
-    pub(crate) const fn is_complete(&self) -> bool {
-        self.objects.is_complete() && self.pods.is_complete() && self.jobs.is_complete()
+    pub(crate) fn is_complete(&self) -> bool {
+        let objects = self.objects.iter().all(Shelf::is_complete);
+        objects && self.pods.is_complete() && self.jobs.is_complete()
     }
 
     /// How many jobs there are.
     pub(crate) fn jobs(&self) -> usize {
-        self.objects.len()
+        self.objects.iter().map(Shelf::len).sum()
     }
 }
 
@@ -97,7 +113,7 @@ mod tests {
             "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob",
             "metadata": {"name": "a", "namespace": "lab", "uid": uid},
         });
-        Seen::Object(Event::Apply(serde_json::from_value(object).unwrap()))
+        Seen::Object(0, Event::Apply(serde_json::from_value(object).unwrap()))
     }
 
     fn metadata(name: &str, mark: Option<&str>, owner: &str) -> Value {
@@ -135,5 +151,34 @@ mod tests {
 
         world.take(seen_object("0"));
         assert_eq!(names(&world), ["of-an-earlier-job"]);
+    }
+
+    #[test]
+    fn jobs_of_the_same_name_and_different_kinds_are_two() {
+        let mut world = World::default();
+        let of_kind = |at: usize, uid: &str| {
+            let resource = &RESOURCES[at];
+            let object = json!({
+                "apiVersion": format!("{}/v1", resource.group), "kind": resource.kind,
+                "metadata": {"name": "a", "namespace": "lab", "uid": uid},
+            });
+            Seen::Object(at, Event::Apply(serde_json::from_value(object).unwrap()))
+        };
+        let keys: Vec<Key> =
+            (0..RESOURCES.len()).flat_map(|at| world.take(of_kind(at, &at.to_string()))).collect();
+        assert_eq!((keys.len(), world.jobs()), (RESOURCES.len(), RESOURCES.len()));
+        let owner = json!({
+            "apiVersion": "unisono.dev/v1alpha1", "kind": "UnisonoJob", "name": "a", "uid": "1",
+        });
+        let metadata = json!({
+            "name": "a-worker-0", "namespace": "lab", "labels": {marks::JOB_UID: "1"},
+            "ownerReferences": [owner],
+        });
+        let pod = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+        let touched = world.take(Seen::Pod(Event::Apply(pod)));
+        assert_eq!(touched.iter().map(|key| key.kind).collect::<Vec<_>>(), ["UnisonoJob"]);
+        let pods = |key: &Key| world.snapshot(key).unwrap().children.pods.len();
+        assert_eq!(keys.iter().map(pods).sum::<usize>(), 1);
+        assert_eq!(pods(&touched[0]), 1);
     }
 }

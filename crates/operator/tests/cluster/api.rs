@@ -1,6 +1,6 @@
 //! What the API server makes of the definitions and policies: a real one, with objects of every version.
 
-use crate::support::{fixtures, install, job, jobs_path, kubectl_file, labelled, put};
+use crate::support::{fixtures, install, job, jobs_path, kubectl_file, labelled, prepare, put};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::Cluster;
@@ -8,7 +8,7 @@ use unisono_testcluster::Cluster;
 const VERSIONS: [&str; 4] = ["v1alpha1", "v1alpha2", "v1", "v2beta1"];
 
 pub(crate) fn stored_as_written(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     for version in VERSIONS {
         let mut object = job(version, &format!("as-written-{version}"));
         object["spec"]["unheardOf"] = json!({"a": [1, {"b": null}]});
@@ -24,7 +24,7 @@ pub(crate) fn stored_as_written(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn good_files(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     for namespace in ["lab", "physics"] {
         cluster.kubectl(&["create", "namespace", namespace])?;
     }
@@ -45,7 +45,7 @@ pub(crate) fn good_files(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn refused(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     let roles = "/spec/mpiReplicaSpecs";
     let cases = [
         (
@@ -95,7 +95,7 @@ pub(crate) fn refused(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn misspelt(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     let mut object = job("v1alpha2", "misspelt");
     let container = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0";
     put(&mut object, &format!("{container}/resources"), json!({"request": {"cpu": 1}}))?;
@@ -115,7 +115,7 @@ pub(crate) fn misspelt(cluster: &Cluster) -> anyhow::Result<()> {
 
 /// `kubectl label`, `kubectl edit` and queues use a version of their own choice.
 pub(crate) fn edited_elsewhere(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     for version in VERSIONS {
         let name = format!("edited-{version}");
         cluster.api().create(&jobs_path(version), &job(version, &name))?;
@@ -138,7 +138,7 @@ pub(crate) fn edited_elsewhere(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn scaled(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     for version in VERSIONS {
         let name = format!("scaled-{version}");
         cluster.api().create(&jobs_path(version), &job(version, &name))?;
@@ -156,7 +156,7 @@ pub(crate) fn scaled(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn explained(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     let explain = |version: &str, path: &str| {
         let version = format!("--api-version=kubeflow.org/{version}");
         cluster.kubectl(&["explain", &version, path])
@@ -180,7 +180,7 @@ pub(crate) fn explained(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn repeated(cluster: &Cluster) -> anyhow::Result<()> {
-    install(cluster)?;
+    prepare(cluster)?;
     let versions = |cluster: &Cluster| -> anyhow::Result<Vec<Value>> {
         let objects = labelled(cluster)?;
         Ok(objects.iter().map(|it| it["metadata"]["resourceVersion"].clone()).collect())

@@ -11,6 +11,7 @@ const DEFINITION: &str =
 
 /// Two operators left a definition behind, each with its one version.
 pub(crate) fn taken_over(cluster: &Cluster) -> anyhow::Result<()> {
+    forget(cluster)?;
     for version in ["v1", "v2beta1"] {
         define(cluster, version)?;
         let before = cluster.api().create(&jobs_path(version), &job(version, "older"))?;
@@ -30,7 +31,7 @@ pub(crate) fn taken_over(cluster: &Cluster) -> anyhow::Result<()> {
         cluster.api().merge(&path, &json!({"status": {"conditions": []}}))?;
         forget(cluster)?;
     }
-    Ok(())
+    install(cluster)
 }
 
 /// A definition as kustomize and `kubectl apply` leave it: a manager of their own owns every field.
@@ -75,5 +76,5 @@ fn define(cluster: &Cluster, version: &str) -> anyhow::Result<()> {
 
 /// Removes the definition, and its objects with it.
 fn forget(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.kubectl(&["delete", "crd", "mpijobs.kubeflow.org", "--wait"]).map(|_| ())
+    cluster.kubectl(&["delete", "crd", "mpijobs.kubeflow.org", "--ignore-not-found"]).map(|_| ())
 }

@@ -5,19 +5,24 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
+use kube::client::ClientBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use unisono_operator::RunOptions;
-use unisono_testcluster::{Cluster, UNISONO, unisono_archive, wait};
+use unisono_testcluster::{Cluster, UNISONO, wait};
 
-use crate::support::install;
+use crate::faults::{Faults, Faulty};
+use crate::support::prepare;
 
 /// The word by which the test program knows that it is the operator.
 const WORD: &str = "play-the-operator";
+
+/// How many lines of its log are shown when a story fails.
+const LAST_WORDS: usize = 40;
 
 /// Who asks, as the audit log says it.
 pub(crate) const USER: &str = "system:serviceaccount:unisono-system:unisono-operator";
@@ -35,8 +40,19 @@ pub(crate) fn take_over() -> Option<ExitCode> {
     })
 }
 
+/// Ends the process that plays the operator, whatever it is doing.
+#[expect(clippy::exit, reason = "a death asks nobody")]
+pub(crate) fn end_at_once(code: i32) -> ! {
+    std::process::exit(code)
+}
+
 fn play(options: &str) -> anyhow::Result<()> {
     unisono_operator::log(false);
+    // It ends with the test program, however that ends.
+    std::thread::spawn(|| {
+        std::io::stdin().read_to_end(&mut Vec::new()).ok();
+        end_at_once(1);
+    });
     let options: Value = serde_json::from_str(options)?;
     let text = |key: &str| options[key].as_str().map(str::to_owned);
     let run = RunOptions {
@@ -45,6 +61,7 @@ fn play(options: &str) -> anyhow::Result<()> {
         image_pull_policy: Some("Never".to_owned()),
         cluster_domain: None,
         gang: text("gang").context("no gang")?.parse()?,
+        network_policy: false,
         reading: unisono_dialect::Options::default(),
         listen: text("listen").context("no address")?.parse()?,
         lease: text("home").zip(text("identity")),
@@ -52,7 +69,9 @@ fn play(options: &str) -> anyhow::Result<()> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let client = kube::Client::try_default().await?;
+        let faults = serde_json::from_value(options["faults"].clone())?;
+        let config = kube::Config::infer().await?;
+        let client = ClientBuilder::try_from(config)?.with_layer(&Faulty::new(faults)).build();
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         let stop = async move {
@@ -70,6 +89,7 @@ pub(crate) struct Operator {
 }
 
 /// How an operator is started.
+#[derive(Clone)]
 pub(crate) struct Start<'start> {
     pub(crate) gang: &'start str,
     /// Its name in the lease; without, it has none.
@@ -81,6 +101,8 @@ pub(crate) struct Start<'start> {
     pub(crate) home: &'start str,
     /// The only namespace whose jobs it runs.
     pub(crate) only_namespace: Option<&'start str>,
+    /// What goes wrong between it and the API server.
+    pub(crate) faults: Faults,
 }
 
 impl Default for Start<'_> {
@@ -92,22 +114,24 @@ impl Default for Start<'_> {
             through: None,
             home: "unisono-system",
             only_namespace: None,
+            faults: Faults::default(),
         }
     }
 }
 
 impl Operator {
-    /// Installs everything but the Deployment, and starts an operator.
+    /// Installs everything but the Deployment, and starts an operator that runs the jobs of all namespaces.
     pub(crate) fn start(cluster: &Cluster) -> anyhow::Result<Self> {
-        Self::start_with(cluster, &Start::default())
-    }
-
-    pub(crate) fn start_with(cluster: &Cluster, start: &Start<'_>) -> anyhow::Result<Self> {
-        install(cluster)?;
+        prepare(cluster)?;
         // Jobs of other tests would be run, too.
-        cluster.kubectl(&["delete", "mpijobs", "--all", "--cascade=foreground"])?;
-        cluster.load(&unisono_archive()?)?;
-        Self::again(cluster, start)
+        cluster.kubectl(&[
+            "delete",
+            "mpijobs",
+            "--all",
+            "--all-namespaces",
+            "--cascade=foreground",
+        ])?;
+        Self::again(cluster, &Start::default())
     }
 
     /// Starts an operator where everything is installed.
@@ -120,6 +144,7 @@ impl Operator {
             "identity": start.identity,
             "home": start.home,
             "namespace": start.only_namespace,
+            "faults": start.faults,
             "listen": format!("127.0.0.1:{}", start.port),
         });
         let log = File::create(folder.path().join("log"))?;
@@ -127,7 +152,7 @@ impl Operator {
             .command(std::env::current_exe()?)?
             .args([WORD, &options.to_string()])
             .env("KUBECONFIG", &kubeconfig)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -147,6 +172,11 @@ impl Operator {
         })
     }
 
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
     /// Its process' number.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
@@ -161,6 +191,8 @@ impl Operator {
 
     /// Ends it as a kubelet does, and returns when it has ended well.
     pub(crate) fn terminate(mut self) -> anyhow::Result<()> {
+        // Waiting would close it, and that is another end.
+        let _stdin = self.child.stdin.take();
         let sent = Command::new("kill").arg(self.pid().to_string()).status()?;
         ensure!(sent.success(), "kill: {sent}");
         let ended = self.child.wait()?;
@@ -189,7 +221,14 @@ impl Operator {
 }
 
 impl Drop for Operator {
+    #[expect(clippy::print_stderr, reason = "nobody else has its last words")]
     fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // The story has failed, or this one would have been told to end.
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("{}", lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"));
+        }
         // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
@@ -198,11 +237,10 @@ impl Drop for Operator {
 
 /// A kubeconfig with a token of the operator's account.
 fn write_kubeconfig(cluster: &Cluster, start: &Start<'_>, path: &Path) -> anyhow::Result<()> {
-    let namespace = format!("--namespace={}", start.home);
-    let token = cluster.kubectl(&["create", "token", "unisono-operator", &namespace])?;
-    let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"])?;
-    let mut config: Value = serde_json::from_str(&shown)?;
-    config["users"][0]["user"] = json!({"token": token.trim()});
+    let account = format!("/api/v1/namespaces/{}/serviceaccounts/unisono-operator", start.home);
+    let token = cluster.api().create(&format!("{account}/token"), &json!({"spec": {}}))?;
+    let mut config: Value = serde_json::from_slice(&std::fs::read(cluster.kubeconfig())?)?;
+    config["users"][0]["user"] = json!({"token": token["status"]["token"]});
     if let Some(address) = start.through {
         config["clusters"][0]["cluster"]["server"] = format!("https://{address}").into();
     }

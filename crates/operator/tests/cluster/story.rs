@@ -1,16 +1,17 @@
-//! Jobs that really run, and what is asked about them.
+//! Stories of jobs that really run: each in a namespace of its own, so that several are told at once.
 
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
-use crate::operator::Operator;
-use crate::support::jobs_path;
+use crate::operator::{Operator, Start};
+use crate::support::{mpi_job, prepare};
 
 /// How long a small job may take on a machine that does other things, too.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A job of a version with two workers of two slots whose launcher runs a line of shell.
 pub(crate) fn job(version: &str, name: &str, line: &str) -> Value {
@@ -38,77 +39,164 @@ pub(crate) fn job(version: &str, name: &str, line: &str) -> Value {
             },
         }),
     };
-    json!({
-        "apiVersion": format!("kubeflow.org/{version}"),
-        "kind": "MPIJob",
-        "metadata": {"name": name},
-        "spec": spec,
-    })
+    mpi_job(version, name, &spec)
 }
 
 /// The line that starts four ranks.
 pub(crate) const HELLO: &str = "mpirun --allow-run-as-root -np 4 /programs/openmpi4/hello";
 
-/// Creates a job.
-pub(crate) fn create(cluster: &Cluster, job: &Value) -> anyhow::Result<Value> {
-    let version = job["apiVersion"].as_str().and_then(|it| it.strip_prefix("kubeflow.org/"));
-    cluster.api().create(&jobs_path(version.context("no version")?), job)
+/// One namespace of the cluster.
+pub(crate) struct Story<'cluster> {
+    pub(crate) cluster: &'cluster Cluster,
+    pub(crate) namespace: &'cluster str,
 }
 
-/// The job as it is.
-pub(crate) fn get(cluster: &Cluster, name: &str) -> anyhow::Result<Value> {
-    cluster.api().get(&format!("{}/{name}", jobs_path("v2beta1")))
-}
-
-/// Changes fields of a job.
-pub(crate) fn merge(cluster: &Cluster, name: &str, fields: &Value) -> anyhow::Result<Value> {
-    cluster.api().merge(&format!("{}/{name}", jobs_path("v2beta1")), fields)
-}
-
-/// Waits until the job is as wanted; the operator's last words are in the fault when it never is.
-pub(crate) fn until(
+/// Tells a story with an operator that looks at the story's namespace and no other, and that ends well.
+pub(crate) fn tell(
     cluster: &Cluster,
-    operator: &Operator,
-    name: &str,
-    what: &str,
-    is: impl Fn(&Value) -> bool,
-) -> anyhow::Result<Value> {
-    let found = wait::until(PATIENCE, &format!("{name} to be {what}"), || {
-        let job = get(cluster, name)?;
-        Ok(is(&job).then_some(job))
-    });
-    found.with_context(|| {
-        let status = get(cluster, name).map(|job| job["status"].to_string()).unwrap_or_default();
-        let pods = cluster.kubectl(&["get", "pods", "--output=wide"]).unwrap_or_default();
-        let log = operator.log();
-        let lines: Vec<&str> = log.lines().collect();
-        let last = lines[lines.len().saturating_sub(30)..].join("\n");
-        format!("status: {status}\n{pods}\n{last}")
+    namespace: &str,
+    story: impl FnOnce(&Story<'_>, &Operator) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    tell_alone(cluster, namespace, |told| {
+        let operator = told.operator(&Start::default())?;
+        story(told, &operator)?;
+        operator.terminate()
     })
 }
 
-/// Waits for the job's good end.
-pub(crate) fn succeeds(
+/// Tells a story that starts its operators itself.
+pub(crate) fn tell_alone(
     cluster: &Cluster,
-    operator: &Operator,
-    name: &str,
-) -> anyhow::Result<Value> {
-    let job = until(cluster, operator, name, "at its end", |job| {
-        holds(job, "Succeeded")
-            || holds(job, "Failed")
-            || job["status"]["completionTime"].is_string()
-    })?;
-    if holds(&job, "Failed") || job["status"]["launcherStatus"] == "Failed" {
-        let logs = cluster.kubectl(&[
-            "logs",
-            "--selector",
-            &format!("training.kubeflow.org/job-name={name}"),
-            "--tail=20",
-            "--prefix",
-        ]);
-        bail!("{name} failed: {}\n{}\n{}", job["status"], logs.unwrap_or_default(), operator.log());
+    namespace: &str,
+    story: impl FnOnce(&Story<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    prepare(cluster)?;
+    cluster.api().create("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}))?;
+    let account = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
+    wait::until(PATIENCE, "a service account", || cluster.api().find(&account))?;
+    let told = Story { cluster, namespace };
+    let result = story(&told).map_err(|fault| {
+        let left = told.kubectl(&["get", "mpijobs,jobs,pods", "--output=wide"]);
+        fault.context(left.unwrap_or_default())
+    });
+    cluster.api().delete(&format!("/api/v1/namespaces/{namespace}"))?;
+    result
+}
+
+impl Story<'_> {
+    /// Starts an operator for the story's namespace.
+    pub(crate) fn operator(&self, start: &Start<'_>) -> anyhow::Result<Operator> {
+        /// Operators that run at the same time answer on different ports.
+        static PORT: AtomicU16 = AtomicU16::new(8200);
+        let port = PORT.fetch_add(1, Ordering::Relaxed);
+        let only_namespace = Some(self.namespace);
+        Operator::again(self.cluster, &Start { port, only_namespace, ..start.clone() })
     }
-    Ok(job)
+
+    /// Where the jobs of a version are.
+    pub(crate) fn jobs_path(&self, version: &str) -> String {
+        format!("/apis/kubeflow.org/{version}/namespaces/{}/mpijobs", self.namespace)
+    }
+
+    /// Where a kind of object of Kubernetes' own is.
+    pub(crate) fn path(&self, api: &str, plural: &str) -> String {
+        format!("{api}/namespaces/{}/{plural}", self.namespace)
+    }
+
+    /// What kubectl says in this namespace.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let namespace = ["--namespace", self.namespace];
+        self.cluster.kubectl(&[&namespace[..], arguments].concat())
+    }
+
+    /// Creates a job.
+    pub(crate) fn create(&self, job: &Value) -> anyhow::Result<Value> {
+        let version = job["apiVersion"].as_str().and_then(|it| it.strip_prefix("kubeflow.org/"));
+        self.cluster.api().create(&self.jobs_path(version.context("no version")?), job)
+    }
+
+    /// The job as it is.
+    pub(crate) fn get(&self, name: &str) -> anyhow::Result<Value> {
+        self.cluster.api().get(&format!("{}/{name}", self.jobs_path("v2beta1")))
+    }
+
+    /// Changes fields of a job.
+    pub(crate) fn merge(&self, name: &str, fields: &Value) -> anyhow::Result<Value> {
+        self.cluster.api().merge(&format!("{}/{name}", self.jobs_path("v2beta1")), fields)
+    }
+
+    /// Waits until the job is as wanted.
+    pub(crate) fn until(
+        &self,
+        name: &str,
+        what: &str,
+        is: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<Value> {
+        let found = wait::until(PATIENCE, &format!("{name} to be {what}"), || {
+            let job = self.get(name)?;
+            Ok(is(&job).then_some(job))
+        });
+        found.with_context(|| {
+            self.get(name).map(|job| job["status"].to_string()).unwrap_or_default()
+        })
+    }
+
+    /// Waits for the job's good end.
+    pub(crate) fn succeeds(&self, name: &str) -> anyhow::Result<Value> {
+        let job = self.until(name, "at its end", |job| {
+            holds(job, "Succeeded")
+                || holds(job, "Failed")
+                || job["status"]["completionTime"].is_string()
+        })?;
+        if holds(&job, "Failed") || job["status"]["launcherStatus"] == "Failed" {
+            let pods = format!("training.kubeflow.org/job-name={name}");
+            let logs = self.kubectl(&["logs", "--selector", &pods, "--tail=20", "--prefix"]);
+            bail!("{name} failed: {}\n{}", job["status"], logs.unwrap_or_default());
+        }
+        Ok(job)
+    }
+
+    /// The names of a job's pods, in order.
+    pub(crate) fn pods(&self, name: &str) -> anyhow::Result<Vec<String>> {
+        let pods = self.path("/api/v1", "pods");
+        let selected = format!("{pods}?labelSelector=training.kubeflow.org/job-name%3D{name}");
+        let list = self.cluster.api().get(&selected)?;
+        let mut names: Vec<String> = list["items"]
+            .as_array()
+            .context("no list")?
+            .iter()
+            .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+            .filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reasons and types of the events about a job, in the order they were told.
+    pub(crate) fn events(&self, job: &Value) -> anyhow::Result<Vec<(String, String)>> {
+        let uid = job["metadata"]["uid"].as_str().context("no uid")?;
+        let events = self.path("/api/v1", "events");
+        let list = self
+            .cluster
+            .api()
+            .get(&format!("{events}?fieldSelector=involvedObject.uid%3D{uid}"))?;
+        let mut events = list["items"].as_array().context("no list")?.clone();
+        let version = |it: &Value| {
+            it["metadata"]["resourceVersion"].as_str().and_then(|it| it.parse::<u64>().ok())
+        };
+        events.sort_by_key(version);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Ok(events.iter().map(|it| (text(&it["type"]), text(&it["reason"]))).collect())
+    }
+
+    /// Removes a job, and waits until its pods are gone.
+    pub(crate) fn remove(&self, name: &str) -> anyhow::Result<()> {
+        let path = format!("{}/{name}", self.jobs_path("v2beta1"));
+        self.cluster.api().delete(&format!("{path}?propagationPolicy=Foreground"))?;
+        wait::until(PATIENCE, &format!("{name} to be gone"), || {
+            Ok(self.cluster.api().find(&path)?.is_none().then_some(()))
+        })
+    }
 }
 
 /// Whether a condition holds.
@@ -119,45 +207,4 @@ pub(crate) fn holds(job: &Value, kind: &str) -> bool {
 /// A condition of a job.
 pub(crate) fn condition<'job>(job: &'job Value, kind: &str) -> Option<&'job Value> {
     job["status"]["conditions"].as_array()?.iter().find(|it| it["type"] == kind)
-}
-
-/// The names of a job's pods, in order.
-pub(crate) fn pods(cluster: &Cluster, name: &str) -> anyhow::Result<Vec<String>> {
-    let list = cluster.api().get(&format!(
-        "/api/v1/namespaces/default/pods?labelSelector=training.kubeflow.org/job-name%3D{name}"
-    ))?;
-    let mut names: Vec<String> = list["items"]
-        .as_array()
-        .context("no list")?
-        .iter()
-        .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
-        .filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned))
-        .collect();
-    names.sort();
-    Ok(names)
-}
-
-/// Reasons and types of the events about a job, in the order they were told.
-pub(crate) fn events(cluster: &Cluster, job: &Value) -> anyhow::Result<Vec<(String, String)>> {
-    let uid = job["metadata"]["uid"].as_str().context("no uid")?;
-    let path =
-        format!("/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid%3D{uid}");
-    let list = cluster.api().get(&path)?;
-    let mut events = list["items"].as_array().context("no list")?.clone();
-    let version = |it: &Value| {
-        it["metadata"]["resourceVersion"].as_str().and_then(|it| it.parse::<u64>().ok())
-    };
-    events.sort_by_key(version);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(events.iter().map(|it| (text(&it["type"]), text(&it["reason"]))).collect())
-}
-
-/// Removes a job, and waits until its pods are gone.
-pub(crate) fn remove(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
-    let path = format!("{}/{name}?propagationPolicy=Foreground", jobs_path("v2beta1"));
-    cluster.api().delete(&path)?;
-    wait::until(PATIENCE, &format!("{name} to be gone"), || {
-        let path = format!("{}/{name}", jobs_path("v2beta1"));
-        Ok(cluster.api().find(&path)?.is_none().then_some(()))
-    })
 }

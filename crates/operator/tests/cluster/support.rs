@@ -2,12 +2,25 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use unisono_operator::{Step, manifests};
-use unisono_testcluster::Cluster;
+use unisono_testcluster::{Cluster, unisono_archive};
+
+/// Installs what all stories need, once: everything but the Deployment, and the image with the agent.
+pub(crate) fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
+    static READY: Mutex<bool> = Mutex::new(false);
+    let mut ready = READY.lock().map_err(|_| anyhow!("an earlier story panicked"))?;
+    if !*ready {
+        install(cluster)?;
+        cluster.load(&unisono_archive()?)?;
+        *ready = true;
+    }
+    Ok(())
+}
 
 /// Installs what no pod of ours is needed for.
 pub(crate) fn install(cluster: &Cluster) -> anyhow::Result<()> {
@@ -83,6 +96,11 @@ pub(crate) fn job(version: &str, name: &str) -> Value {
             "Worker": {"replicas": 2, "template": template},
         }}),
     };
+    mpi_job(version, name, &spec)
+}
+
+/// A job with this specification.
+pub(crate) fn mpi_job(version: &str, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": format!("kubeflow.org/{version}"),
         "kind": "MPIJob",

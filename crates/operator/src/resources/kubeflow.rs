@@ -1,83 +1,18 @@
-//! The kinds of job object that the operator serves, each with its versions: one table, from which definitions, policies,
-//! permissions and watches are made.
+//! `MPIJob` of Kubeflow, in its four versions.
 
+use unisono_dialect::{Field, Kind, Shape};
 use unisono_job::Dialect;
 
-/// A kind of job object.
-#[derive(Debug)]
-pub(crate) struct Resource {
-    /// Its API group.
-    pub(crate) group: &'static str,
-    /// Its kind.
-    pub(crate) kind: &'static str,
-    /// Its name in paths.
-    pub(crate) plural: &'static str,
-    /// Its name for one.
-    pub(crate) singular: &'static str,
-    /// What people type.
-    pub(crate) short_names: &'static [&'static str],
-    /// Its versions, oldest first.
-    pub(crate) versions: &'static [Version],
-}
+use super::{COMPLETED, CONDITIONS, Column, REMEMBERED, Resource, Rule, STARTED, Scale, Version};
 
-/// A version of a kind.
-#[derive(Debug)]
-pub(crate) struct Version {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// The dialect that objects of this version are written in.
-    pub(crate) dialect: Dialect,
-    /// Whether objects are stored under it. Nothing is converted, so it decides nothing else.
-    pub(crate) stored: bool,
-    /// What `kubectl get` shows, besides name and age.
-    pub(crate) columns: &'static [Column],
-    /// Where `kubectl scale` finds the number of workers.
-    pub(crate) scale: Scale,
-    /// What objects must be, beyond the type of each field.
-    pub(crate) rules: &'static [Rule],
-}
-
-/// A column of `kubectl get`.
-#[derive(Debug)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) path: &'static str,
-    pub(crate) about: &'static str,
-    /// Whether only `--output wide` shows it.
-    pub(crate) wide: bool,
-}
-
-/// Where the number of workers stands.
-#[derive(Debug)]
-pub(crate) struct Scale {
-    pub(crate) wanted: &'static str,
-    pub(crate) present: &'static str,
-}
-
-/// A rule over a whole object.
-#[derive(Debug)]
-pub(crate) struct Rule {
-    /// An expression of the common expression language that must hold; `it` is the object.
-    pub(crate) holds: &'static str,
-    /// What to tell whoever breaks it.
-    pub(crate) message: &'static str,
-}
-
-impl Resource {
-    /// The name of its definition.
-    pub(crate) fn full_name(&self) -> String {
-        format!("{}.{}", self.plural, self.group)
-    }
-}
-
-/// Every kind.
-pub(crate) static RESOURCES: &[Resource] = &[Resource {
+/// `MPIJob`.
+pub(super) const RESOURCE: Resource = Resource {
     group: "kubeflow.org",
     kind: "MPIJob",
     plural: "mpijobs",
     singular: "mpijob",
     short_names: &["mj", "mpij"],
+    annotations: &[],
     versions: &[
         Version {
             name: "v1alpha1",
@@ -101,7 +36,8 @@ pub(crate) static RESOURCES: &[Resource] = &[Resource {
                 STARTED,
                 COMPLETED,
             ],
-            scale: Scale { wanted: ".spec.replicas", present: ".status.workerReplicas" },
+            scale: Some(Scale { wanted: ".spec.replicas", present: ".status.workerReplicas" }),
+            status: &STATUS,
             rules: &[ONE_SIZE, WHOLE_GPUS, WHOLE_UNITS, TEMPLATE_HAS_CONTAINERS],
         },
         Version {
@@ -109,7 +45,8 @@ pub(crate) static RESOURCES: &[Resource] = &[Resource {
             dialect: Dialect::KubeflowV1alpha2,
             stored: false,
             columns: REPLICA_COLUMNS,
-            scale: WORKERS,
+            scale: Some(WORKERS),
+            status: &STATUS,
             rules: &[
                 HAS_LAUNCHER,
                 KNOWN_ROLES,
@@ -124,7 +61,8 @@ pub(crate) static RESOURCES: &[Resource] = &[Resource {
             dialect: Dialect::KubeflowV1,
             stored: false,
             columns: REPLICA_COLUMNS,
-            scale: WORKERS,
+            scale: Some(WORKERS),
+            status: &STATUS,
             rules: &[
                 HAS_LAUNCHER,
                 KNOWN_ROLES,
@@ -138,7 +76,8 @@ pub(crate) static RESOURCES: &[Resource] = &[Resource {
             dialect: Dialect::KubeflowV2beta1,
             stored: true,
             columns: REPLICA_COLUMNS,
-            scale: WORKERS,
+            scale: Some(WORKERS),
+            status: &STATUS,
             rules: &[
                 HAS_LAUNCHER,
                 KNOWN_ROLES,
@@ -150,26 +89,11 @@ pub(crate) static RESOURCES: &[Resource] = &[Resource {
             ],
         },
     ],
-}];
+};
 
 const WORKERS: Scale = Scale {
     wanted: ".spec.mpiReplicaSpecs.Worker.replicas",
     present: ".status.replicaStatuses.Worker.active",
-};
-
-const STARTED: Column = Column {
-    name: "Started",
-    kind: "date",
-    path: ".status.startTime",
-    about: "When the job began.",
-    wide: true,
-};
-const COMPLETED: Column = Column {
-    name: "Completed",
-    kind: "date",
-    path: ".status.completionTime",
-    about: "When the job ended.",
-    wide: true,
 };
 
 const REPLICA_COLUMNS: &[Column] = &[
@@ -256,3 +180,25 @@ const KEEPS_MANAGER: Rule = Rule {
             object.?spec.?runPolicy.?managedBy == oldObject.?spec.?runPolicy.?managedBy",
     message: "spec.runPolicy.managedBy cannot change while the job exists",
 };
+
+static STATUS: Shape = Shape::open(
+    "status",
+    &[
+        CONDITIONS,
+        Field::new("replicaStatuses", Kind::Map(&Kind::Object(&REPLICAS)), "pods of each role"),
+        Field::new("launcherStatus", Kind::Text, "Active, Succeeded or Failed; only in v1alpha1"),
+        Field::new("workerReplicas", Kind::COUNT, "workers that are up; only in v1alpha1"),
+        Field::new("startTime", Kind::Text, "when the job began; again when it was resumed"),
+        Field::new("completionTime", Kind::Text, "when the job ended"),
+        REMEMBERED,
+    ],
+);
+
+static REPLICAS: Shape = Shape::open(
+    "replica status",
+    &[
+        Field::new("active", Kind::COUNT, "pods that are up"),
+        Field::new("succeeded", Kind::COUNT, "pods that ended well"),
+        Field::new("failed", Kind::COUNT, "pods that ended badly"),
+    ],
+);

@@ -1,0 +1,129 @@
+//! Gangs: the PodGroup of whichever scheduler places all pods of a job at once.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use unisono_testcluster::{COSCHEDULER, Cluster};
+
+use crate::operator::Start;
+use crate::story::{HELLO, Story, job, tell_alone};
+use crate::trouble::taken;
+
+pub(crate) fn coscheduled(cluster: &Cluster) -> anyhow::Result<()> {
+    tell_alone(cluster, "gang", |story| {
+        cluster.start_coscheduling()?;
+        let gang = format!("scheduler-plugins={COSCHEDULER}");
+        let operator = story.operator(&Start { gang: &gang, ..Start::default() })?;
+        let groups = Groups { story, group: "scheduling.x-k8s.io", version: "v1alpha1" };
+        let mut gang = job("v2beta1", "gang", HELLO);
+        gang["spec"]["runPolicy"] = json!({"cleanPodPolicy": "Running"});
+        groups.run_past_an_obstacle(&gang)?;
+        story.succeeds("gang")?;
+        for pod in story.pods("gang")? {
+            let pod = cluster.api().get(&format!("{}/{pod}", story.path("/api/v1", "pods")))?;
+            let scheduler = &pod["spec"]["schedulerName"];
+            ensure!(*scheduler == COSCHEDULER, "{scheduler}");
+        }
+        story.until("gang", "without a PodGroup", |_| groups.are_gone("gang"))?;
+        operator.terminate()
+    })
+}
+
+/// Schedulers that the cluster does not have: the PodGroup is made, and goes with a suspension.
+pub(crate) fn of_others(cluster: &Cluster) -> anyhow::Result<()> {
+    tell_alone(cluster, "gangs", |story| {
+        for (gang, group, version) in [
+            ("volcano", "scheduling.volcano.sh", "v1beta1"),
+            ("kube-batch", "scheduling.incubator.k8s.io", "v1alpha1"),
+        ] {
+            let groups = Groups { story, group, version };
+            groups.define()?;
+            let operator = story.operator(&Start { gang, ..Start::default() })?;
+            groups.run_past_an_obstacle(&job("v2beta1", gang, HELLO))?;
+            story.merge(gang, &json!({"spec": {"runPolicy": {"suspend": true}}}))?;
+            story.until(gang, "without a gang", |_| groups.are_gone(gang))?;
+            operator.terminate()?;
+            // An operator that looks for a gang scheduler by itself would find this one.
+            cluster.kubectl(&["delete", "crd", &groups.definition()])?;
+        }
+        Ok(())
+    })
+}
+
+/// The PodGroups of a scheduler.
+struct Groups<'story> {
+    story: &'story Story<'story>,
+    group: &'static str,
+    version: &'static str,
+}
+
+impl Groups<'_> {
+    fn definition(&self) -> String {
+        format!("podgroups.{}", self.group)
+    }
+
+    /// Where they are.
+    fn path(&self) -> String {
+        self.story.path(&format!("/apis/{}/{}", self.group, self.version), "podgroups")
+    }
+
+    fn are_gone(&self, name: &str) -> bool {
+        self.story
+            .cluster
+            .api()
+            .find(&format!("{}/{name}", self.path()))
+            .is_ok_and(|it| it.is_none())
+    }
+
+    /// Creates a job whose PodGroup's name is taken, and waits until it has its own once the other is gone.
+    fn run_past_an_obstacle(&self, job: &Value) -> anyhow::Result<()> {
+        let (story, api) = (self.story, self.story.cluster.api());
+        let name = job["metadata"]["name"].as_str().context("no name")?;
+        let path = format!("{}/{name}", self.path());
+        let foreign = json!({
+            "apiVersion": format!("{}/{}", self.group, self.version),
+            "kind": "PodGroup",
+            "metadata": {"name": name},
+            "spec": {"minMember": 1},
+        });
+        api.create(&self.path(), &foreign)?;
+        story.create(job)?;
+        taken(story, name)?;
+        api.delete(&path)?;
+        let is_owned = |job: &Value| {
+            let found = api.find(&path).ok().flatten();
+            found.is_some_and(|it| {
+                it["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+            })
+        };
+        story.until(name, "a gang", is_owned).map(|_| ())
+    }
+
+    fn define(&self) -> anyhow::Result<()> {
+        let name = self.definition();
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let version = json!({
+            "name": self.version, "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": schema},
+        });
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {
+                "name": name,
+                // Kubernetes' own groups want one.
+                "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+            },
+            "spec": {
+                "group": self.group,
+                "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+                "scope": "Namespaced",
+                "versions": [version],
+            },
+        });
+        let cluster = self.story.cluster;
+        cluster.api().create(definitions, &definition)?;
+        let waited = ["wait", "--for=condition=Established", "--timeout=60s", "crd", &name];
+        cluster.kubectl(&waited).map(|_| ())
+    }
+}

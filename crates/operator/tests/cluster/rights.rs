@@ -1,0 +1,78 @@
+//! What the operator asks the API server for: nothing while nothing happens, and nothing that it is not granted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use unisono_operator::manifests;
+use unisono_testcluster::{Cluster, audit};
+
+use crate::operator::{Operator, USER};
+use crate::story::{HELLO, job, tell_alone};
+
+/// How long nothing may be written while nothing happens: longer than any of the operator's own delays.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// The operator is the one that runs the jobs of all namespaces.
+pub(crate) fn quiet(cluster: &Cluster) -> anyhow::Result<()> {
+    tell_alone(cluster, "quiet", |story| {
+        let operator = Operator::start(cluster)?;
+        story.create(&job("v2beta1", "quiet", "sleep 600"))?;
+        story.create(&job("v2beta1", "over", HELLO))?;
+        let told = |job: &Value, reason: &str| {
+            story.events(job).is_ok_and(|all| all.iter().any(|it| it.1 == reason))
+        };
+        story.until("quiet", "told to run", |job| told(job, "MPIJobRunning"))?;
+        story.until("over", "told to be over", |job| told(job, "MPIJobSucceeded"))?;
+        let launcher = format!("{}/over-launcher", story.path("/apis/batch/v1", "jobs"));
+        story.until("over", "complete as a Job", |_| {
+            cluster.api().get(&launcher).is_ok_and(|it| it["status"]["completionTime"].is_string())
+        })?;
+        let mark = cluster.audit_mark()?;
+        std::thread::sleep(QUIET);
+        let own = cluster.requests_since(mark)?.of_user(USER);
+        let requests: Vec<String> =
+            own.iter().map(|(it, count)| format!("{} {} x{count}", it.verb, it.resource)).collect();
+        ensure!(requests.is_empty(), "{requests:?}");
+        operator.terminate()
+    })
+}
+
+/// Every grant was used by the stories before, and nothing that is not granted was asked for.
+pub(crate) fn granted_is_used(cluster: &Cluster) -> anyhow::Result<()> {
+    let used: BTreeSet<(String, String)> = cluster
+        .requests_since(audit::Mark::BEGINNING)?
+        .of_user(USER)
+        .iter()
+        .filter(|(it, _)| !it.resource.starts_with('/'))
+        .map(|(it, _)| (it.verb.clone(), it.resource.clone()))
+        .collect();
+    let mut granted = BTreeSet::new();
+    for role in manifests::objects(&manifests::Options::default()) {
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let group = rule["apiGroups"][0].as_str().context("no group")?;
+            for resource in rule["resources"].as_array().context("no resources")? {
+                let resource = resource.as_str().context("no resource")?;
+                let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
+                let mut full = resource.to_owned();
+                for (separator, more) in [('.', group), ('/', part)] {
+                    if !more.is_empty() {
+                        full.push(separator);
+                        full.push_str(more);
+                    }
+                }
+                for verb in rule["verbs"].as_array().context("no verbs")? {
+                    granted.insert((verb.as_str().context("no verb")?.to_owned(), full.clone()));
+                }
+            }
+        }
+    }
+    let unused: Vec<_> = granted.difference(&used).collect();
+    let missing: Vec<_> = used.difference(&granted).collect();
+    ensure!(
+        unused.is_empty() && missing.is_empty(),
+        "granted and not used: {unused:?}; used and not granted: {missing:?}"
+    );
+    Ok(())
+}
