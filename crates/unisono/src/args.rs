@@ -49,6 +49,12 @@ pub(crate) struct SettingsArgs {
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_missing_value = "true", hide_short_help = true)]
     pub(crate) az_rdma: Option<bool>,
+    /// The claim of a volume, and a folder in it, for code that is too large to travel with a job.
+    #[arg(long, global = true, value_name = "CLAIM[/FOLDER]", hide_short_help = true)]
+    pub(crate) code_volume: Option<String>,
+    /// The context of the kubeconfig to use.
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub(crate) context: Option<String>,
     /// The Kubernetes namespace of jobs that name none.
     #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
     pub(crate) namespace: Option<String>,

@@ -20,18 +20,6 @@ pub(crate) enum Error {
     /// A command of ksonnet that cannot be done.
     #[error(transparent)]
     Ks(#[from] KsError),
-    /// Objects are to go to a cluster.
-    #[error(
-        "`ks {verb}` talks to a cluster, which this version cannot: nothing was done (objects: {count})"
-    )]
-    NoCluster {
-        /// What was typed.
-        verb: &'static str,
-        /// How many objects it is about.
-        count: usize,
-        /// The environment that was named.
-        environment: String,
-    },
     /// What was typed is well-formed, but means nothing.
     #[error("{message}")]
     Usage {
@@ -78,11 +66,21 @@ impl Error {
         Self::Run { message: message.into(), hint: None, source: Some(Box::new(source)) }
     }
 
+    /// What only a build with the feature can do.
+    #[cfg(not(feature = "kubernetes"))]
+    pub(crate) fn without_kubernetes(what: &str) -> Self {
+        Self::Run {
+            message: format!("this build of unisono cannot talk to a cluster: no `{what}`"),
+            hint: Some("build it with the feature `kubernetes`, which is on by default".to_owned()),
+            source: None,
+        }
+    }
+
     /// The exit code that goes with it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
-            Self::Run { .. } | Self::NoCluster { .. } => Exit::COULD_NOT_RUN,
+            Self::Run { .. } => Exit::COULD_NOT_RUN,
             Self::Input(_)
             | Self::Settings(_)
             | Self::Ks(_)
@@ -99,9 +97,6 @@ impl Error {
             Self::Settings(error) => error.hint(),
             Self::Ks(error) => error.hint(),
             Self::Usage { hint, .. } | Self::Run { hint, .. } => hint.clone(),
-            Self::NoCluster { verb, environment, .. } => Some(format!(
-                "`ks show {environment} | unisono plan -` shows what would run where; `ks show {environment} | kubectl {verb} -f -` gives the objects to a cluster"
-            )),
             Self::Unwritable { .. } | Self::Output(_) => None,
         }
     }

@@ -4,6 +4,8 @@
 //! `input` the only place that opens job files, `report` the only place that knows how things look, `exit` every code.
 
 mod args;
+#[cfg(feature = "kubernetes")]
+mod cluster;
 mod commands;
 mod error;
 mod exit;

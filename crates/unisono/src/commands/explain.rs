@@ -52,7 +52,8 @@ pub(crate) fn run(args: &ExplainArgs, context: &mut Context) -> Result<Exit, Err
 /// Every code of every crate.
 pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     let here = unisono_local::notes::CODES;
-    unisono_dialect::CODES.iter().chain(unisono_plan::CODES).chain(here).copied()
+    let submit = super::submit::CODES;
+    unisono_dialect::CODES.iter().chain(unisono_plan::CODES).chain(here).chain(submit).copied()
 }
 
 const fn severity(code: &Code) -> &'static str {

@@ -1,5 +1,8 @@
 //! `unisono ks`: reads the application folder, lets the library decide, writes what it says.
 
+#[cfg(feature = "kubernetes")]
+mod hand_over;
+
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -30,7 +33,8 @@ const EXAMPLES: &str = "\
 Examples:
   unisono ks init lab                                   a new application in the folder lab
   unisono ks generate mpi-job-simple ring --gpus 16     a component of it
-  unisono ks show default -c ring | unisono plan -      what would run, where";
+  unisono ks show default -c ring | unisono plan -      what would run, where
+  unisono ks apply default -c ring                      run it in the cluster of the kubeconfig";
 
 pub(crate) fn run(args: &KsArgs, context: &mut Context) -> Result<Exit, Error> {
     let here = std::env::current_dir()?;
@@ -44,11 +48,13 @@ pub(crate) fn run(args: &KsArgs, context: &mut Context) -> Result<Exit, Error> {
     context.console.data(&outcome.output)?;
     match outcome.handover {
         None => Ok(Exit::Fine),
-        Some(handover) => Err(Error::NoCluster {
-            verb: if handover.deletes { "delete" } else { "apply" },
-            count: handover.objects.len(),
-            environment: handover.environment,
-        }),
+        #[cfg(feature = "kubernetes")]
+        Some(handover) => hand_over::hand_over(&handover, context),
+        #[cfg(not(feature = "kubernetes"))]
+        Some(handover) => {
+            let verb = if handover.deletes { "ks delete" } else { "ks apply" };
+            Err(Error::without_kubernetes(verb))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use unisono_local::RunDirectory;
 
+use super::place::{EngineArgs, Found, find};
 use crate::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -19,6 +20,8 @@ pub(crate) struct LogsArgs {
     /// The run, by its id, the beginning of it, or the job's name; the newest when left out.
     #[arg(value_name = "RUN")]
     run: Option<String>,
+    #[command(flatten)]
+    place: EngineArgs,
     /// Only what this rank wrote.
     #[arg(long, value_name = "N", conflicts_with = "host")]
     rank: Option<u32>,
@@ -34,27 +37,74 @@ pub(crate) struct LogsArgs {
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &LogsArgs, context: &mut Context) -> Result<Exit, Error> {
-    let (directory, _) = context.find_run(args.run.as_deref())?;
+    match find(args.run.as_deref(), args.place, context)? {
+        Found::Here(directory, _) => here(args, &directory, context),
+        #[cfg(feature = "kubernetes")]
+        Found::InCluster(session, job) => in_cluster(args, &session, &job, context),
+    }
+}
+
+/// What hosts of a cluster wrote. A rank's lines are those that the launcher tagged with its number.
+#[cfg(feature = "kubernetes")]
+fn in_cluster(
+    args: &LogsArgs,
+    session: &crate::cluster::Session,
+    job: &crate::cluster::ClusterJob,
+    context: &mut Context,
+) -> Result<Exit, Error> {
+    if args.follow && !job.status.is_terminal() {
+        if args.rank.is_some() || args.host.is_some() {
+            return Err(Error::usage(
+                "a job of a cluster can only be followed as a whole",
+                "leave out --rank and --host, or --follow",
+            ));
+        }
+        let output = super::RunOutput::Text;
+        return super::submit::follow::follow(session, job, output, false, context);
+    }
+    let logs = session.run(|cluster| cluster.logs(job, args.host.as_deref()))?;
+    let mut untagger = unisono_local::LogUntagger::default();
+    let mut pieces = Vec::new();
+    for log in &logs {
+        let lines = log.text.split_inclusive('\n');
+        pieces.extend(lines.flat_map(|line| untagger.take(&log.host, line.as_bytes())));
+    }
+    pieces.extend(untagger.rest().into_iter().map(|(_, piece)| piece));
+    pieces.retain(|piece| args.rank.is_none() || piece.rank == args.rank);
+    for piece in &pieces {
+        context.console.bytes(&piece.bytes, false)?;
+    }
+    context.console.flush()?;
+    if pieces.is_empty() && (args.rank.is_some() || args.host.is_some()) {
+        return Err(nothing_written());
+    }
+    Ok(Exit::Fine)
+}
+
+fn here(args: &LogsArgs, directory: &RunDirectory, context: &mut Context) -> Result<Exit, Error> {
     let mut logs: Vec<Log> = Vec::new();
     loop {
         // Looked at before reading, so that nothing written before the end is missed.
         let goes_on = args.follow && directory.is_running();
-        add_new(&mut logs, &directory, args)?;
+        add_new(&mut logs, directory, args)?;
         for log in &mut logs {
             log.copy(context)?;
         }
+        // Whoever follows waits for it.
+        context.console.flush()?;
         if !goes_on {
             break;
         }
         thread::sleep(LOOK_AGAIN);
     }
     if logs.is_empty() && (args.rank.is_some() || args.host.is_some()) {
-        return Err(Error::usage(
-            "nothing was written there",
-            "`unisono status` shows the run's hosts and ranks",
-        ));
+        return Err(nothing_written());
     }
     Ok(Exit::Fine)
+}
+
+fn nothing_written() -> Error {
+    Error::usage("nothing was written there", "`unisono status` shows the run's hosts and ranks")
 }
 
 struct Log {
@@ -64,9 +114,13 @@ struct Log {
 
 impl Log {
     fn copy(&mut self, context: &mut Context) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        self.file.read_to_end(&mut bytes)?;
-        context.console.bytes(&bytes, false)
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            match self.file.read(&mut piece)? {
+                0 => return Ok(()),
+                length => context.console.bytes(&piece[..length], false)?,
+            }
+        }
     }
 }
 

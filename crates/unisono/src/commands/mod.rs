@@ -13,10 +13,12 @@ mod logs;
 mod man;
 #[cfg(feature = "kubernetes")]
 mod operator;
+mod place;
 mod plan;
 mod run;
 mod status;
 mod stop;
+mod submit;
 mod why;
 
 use clap::Subcommand;
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
+    Submit(submit::SubmitArgs),
     #[cfg(feature = "kubernetes")]
     Operator(operator::OperatorArgs),
     Why(why::WhyArgs),
@@ -68,6 +71,7 @@ pub(crate) fn run(command: &Command, context: &mut Context) -> Result<Exit, Erro
         Command::Run(args) => run::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Stop(args) => stop::run(args, context),
+        Command::Submit(args) => submit::run(args, context),
         #[cfg(feature = "kubernetes")]
         Command::Operator(args) => operator::run(args, context),
         Command::Why(args) => why::run(args, context),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use unisono_dialect::Reading;
 use unisono_plan::{EngineKind, Facts, Overrides, lay_out};
 
+use super::place::Engine;
 use crate::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -61,16 +62,6 @@ pub(crate) struct OverrideArgs {
     /// Drop a leading `sleep N &&` from commands.
     #[arg(long)]
     skip_sleep: bool,
-}
-
-/// Where a job can run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Engine {
-    /// Isolated hosts on this machine.
-    #[default]
-    Local,
-    /// Pods of a Kubernetes cluster.
-    Kubernetes,
 }
 
 impl OverrideArgs {

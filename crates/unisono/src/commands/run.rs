@@ -142,7 +142,8 @@ impl Identity {
             .map_err(|error| Error::run("cannot make an id for the run", error))?;
         let digits: String = began.to_string().chars().filter(char::is_ascii_digit).collect();
         let name = unisono_job::label_from(job.name.as_str(), 40);
-        Ok(Self { id: format!("{name}-{digits}-{:04x}", seed & 0xffff), seed, began })
+        // Dozens of runs may begin in the same second: four digits would be the same now and then.
+        Ok(Self { id: format!("{name}-{digits}-{:08x}", seed & 0xffff_ffff), seed, began })
     }
 }
 

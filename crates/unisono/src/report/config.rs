@@ -18,9 +18,11 @@ struct SettingView {
 impl Console {
     /// Prints every setting.
     pub(crate) fn settings(&mut self, settings: &Settings, output: Output) -> io::Result<()> {
-        let shown = settings.fields().into_iter().map(|(name, field)| {
-            (name, SettingView { value: field.text(), from: field.origin().to_string() })
-        });
+        let fields = settings.fields().into_iter();
+        let fields = fields.map(|(name, field)| (name.to_owned(), field.text(), field.origin()));
+        let shown = fields.chain(settings.cluster_map.entries());
+        let shown =
+            shown.map(|(name, value, from)| (name, SettingView { value, from: from.to_string() }));
         match output {
             Output::Json => self.json(&shown.collect::<BTreeMap<_, _>>()),
             Output::Text => {
@@ -28,7 +30,7 @@ impl Console {
                     [("SETTING", Align::Left), ("VALUE", Align::Left), ("FROM", Align::Left)];
                 let mut table = Table::new(&columns);
                 for (name, SettingView { value, from }) in shown {
-                    table.row([name.to_owned(), value, from]);
+                    table.row([name, value, from]);
                 }
                 self.data(&table.rendered(""))
             }

@@ -4,6 +4,8 @@ mod advice;
 mod check;
 mod config;
 mod console;
+#[cfg(feature = "kubernetes")]
+mod follow;
 mod live;
 mod note;
 mod plan;
@@ -16,10 +18,14 @@ mod why;
 
 pub(crate) use check::CheckReport;
 pub(crate) use console::{Console, usage};
+#[cfg(feature = "kubernetes")]
+pub(crate) use follow::FollowReport;
 pub(crate) use plan::PlanReport;
 pub(crate) use prose::{sentence, wrapped};
 pub(crate) use run::RunReport;
-pub(crate) use runs::RunView;
+#[cfg(feature = "kubernetes")]
+pub(crate) use runs::HostView;
+pub(crate) use runs::{RunView, proof_of};
 pub(crate) use table::{Align, Table, aligned, counted};
 pub(crate) use why::WhyView;
 

@@ -15,6 +15,7 @@ use super::advice::advice;
 use super::console::Console;
 use super::seats::{Seats, Spread};
 use super::table::counted;
+use super::why::unnoticed;
 use crate::commands::RunOutput;
 
 /// Colours that ranks take turns with; none is red, which is for failures.
@@ -123,14 +124,22 @@ impl<'run> RunReport<'run> {
     fn prefix(&mut self, written: &Written) -> String {
         let wrote_it =
             self.plan.host(written.incarnation.member).map_or("?", |host| host.name.as_str());
-        let Some(rank) = written.rank else {
-            return format!("{:>4} {wrote_it:<width$} | ", "", width = self.widest_host);
+        let host = match written.rank {
+            Some(rank) => self.seats.host_of(rank, self.plan, &self.directory),
+            None => wrote_it,
         };
-        let host = self.seats.host_of(rank, self.plan, &self.directory);
-        let colour = COLOURS.get(rank as usize % COLOURS.len()).copied().unwrap_or(AnsiColor::Cyan);
-        let style = Style::new().fg_color(Some(colour.into()));
-        format!("{style}{rank:>4} {host:<width$} |{style:#} ", width = self.widest_host)
+        prefix(written.rank, host, self.widest_host)
     }
+}
+
+/// What stands before a line of a rank, or of a host's own command.
+pub(super) fn prefix(rank: Option<u32>, host: &str, width: usize) -> String {
+    let Some(rank) = rank else {
+        return format!("{:>4} {host:<width$} | ", "");
+    };
+    let colour = COLOURS.get(rank as usize % COLOURS.len()).copied().unwrap_or(AnsiColor::Cyan);
+    let style = Style::new().fg_color(Some(colour.into()));
+    format!("{style}{rank:>4} {host:<width$} |{style:#} ")
 }
 
 /// A line of output as a JSON line.
@@ -285,6 +294,9 @@ impl Console {
         }
         if let Some(lost) = report.lost() {
             self.warn(&[lost.to_owned()]);
+        }
+        for sentence in unnoticed(&report.directory, status) {
+            self.talk(&format!("{sentence}\n"));
         }
         let summary = report.summary();
         let took = seconds(summary.took_ms);

@@ -1,4 +1,4 @@
-//! Runs of this machine: records and statuses enter, a table, a picture of one run, or JSON leaves.
+//! Runs of this machine and jobs of a cluster: records and statuses enter, a table, a picture of one run, or JSON leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -6,18 +6,21 @@ use std::io;
 use serde::Serialize;
 use unisono_agent::proof::{self, Event};
 use unisono_local::{RunDirectory, RunRecord};
+use unisono_plan::line::Ticket;
 use unisono_plan::{Stage, Status, Time, Verdict};
 
 use super::Output;
 use super::console::Console;
 use super::run::Summary;
 use super::table::{Align, Table};
+#[cfg(feature = "kubernetes")]
+use crate::cluster::ClusterJob;
 
 /// One run, as it is shown.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunView {
     #[serde(flatten)]
-    record: RunRecord,
+    record: Record,
     state: &'static str,
     exit: Option<i32>,
     ended: Option<u64>,
@@ -26,19 +29,104 @@ pub(crate) struct RunView {
     summary: Option<Summary>,
 }
 
+/// What a run is, wherever it is.
+#[derive(Debug, Serialize)]
+struct Record {
+    engine: &'static str,
+    /// The namespace of a job in a cluster.
+    namespace: Option<String>,
+    id: String,
+    job: String,
+    dialect: String,
+    /// The file, where it is known.
+    file: Option<String>,
+    experiment: Option<String>,
+    hosts: usize,
+    ranks: Option<u32>,
+    /// The process that runs it, on this machine.
+    process: Option<u32>,
+    began: u64,
+    /// What it wants of this machine.
+    ticket: Option<Ticket>,
+    ttl_seconds: Option<u64>,
+    /// Whether its directory stays until somebody removes it.
+    keep: bool,
+}
+
 impl RunView {
     /// What its directory tells about a run.
     pub(crate) fn of(directory: &RunDirectory, record: &RunRecord) -> Self {
         let status: Status = directory.read("status.json").unwrap_or_default();
         let running = directory.is_running();
+        let record = record.clone();
         Self {
-            record: record.clone(),
+            record: Record {
+                engine: "local",
+                namespace: None,
+                id: record.id,
+                job: record.job,
+                dialect: record.dialect,
+                file: Some(record.file),
+                experiment: record.experiment,
+                hosts: record.hosts,
+                ranks: record.ranks,
+                process: Some(record.process),
+                began: record.began,
+                ticket: record.ticket,
+                ttl_seconds: record.ttl_seconds,
+                keep: record.keep,
+            },
             state: state(&status.stage, running),
             exit: status.end().map(|end| end.code),
             ended: status.completed.map(|at| at.0),
             failure: status.first_failure.as_ref().map(|failure| failure.sentence()),
             summary: directory.read("summary.json"),
         }
+    }
+
+    /// What its object tells about a job of a cluster.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn in_cluster(job: &ClusterJob) -> Self {
+        let (object, status) = (&job.object, &job.status);
+        let plan = job.plan.as_ref();
+        let dialect = plan.map(|plan| plan.job.dialect.name());
+        let began = job.created();
+        let after = |at: Option<Time>| at.map(|at| at.0.saturating_sub(began));
+        Self {
+            record: Record {
+                engine: "kubernetes",
+                namespace: Some(object.namespace().to_owned()),
+                id: object.name().to_owned(),
+                job: plan.map_or_else(|| object.name().to_owned(), |it| it.job.name.to_string()),
+                dialect: dialect.unwrap_or("-").to_owned(),
+                file: None,
+                experiment: plan.and_then(|plan| plan.job.experiment.clone()),
+                hosts: plan.map_or(0, |plan| plan.hosts.len()),
+                ranks: plan.and_then(|plan| plan.ranks),
+                process: None,
+                began,
+                ticket: None,
+                keep: false,
+                ttl_seconds: plan.and_then(|plan| plan.job.policies.ttl_seconds),
+            },
+            state: if plan.is_some() { state(&status.stage, true) } else { "invalid" },
+            exit: status.end().map(|end| end.code),
+            ended: status.completed.map(|at| at.0),
+            failure: status.first_failure.as_ref().map(|failure| failure.sentence()),
+            summary: after(status.completed)
+                .map(|took_ms| Summary { first_rank_ms: after(status.running_since), took_ms }),
+        }
+    }
+
+    /// The experiment that the job belongs to.
+    pub(crate) fn experiment(&self) -> Option<&str> {
+        self.record.experiment.as_deref()
+    }
+
+    /// The dialect that the job was written in.
+    #[cfg(feature = "kubernetes")]
+    pub(super) fn dialect(&self) -> &str {
+        &self.record.dialect
     }
 
     /// The run, its state and its job on one line.
@@ -64,16 +152,20 @@ const fn state(stage: &Stage, running: bool) -> &'static str {
     }
 }
 
-/// What the launch proof tells about one host.
+/// What is known about one host.
 #[derive(Debug, Default, Serialize)]
-struct HostProof {
-    reached: Option<u64>,
-    ranks: BTreeSet<u32>,
-    lost: Option<String>,
+pub(crate) struct HostView {
+    /// When it was reached, in milliseconds since 1970.
+    pub(crate) reached: Option<u64>,
+    /// The ranks that ran there.
+    pub(crate) ranks: BTreeSet<u32>,
+    /// Why it was lost or refused, or how it is.
+    pub(crate) lost: Option<String>,
 }
 
-fn proof_of(directory: &RunDirectory) -> BTreeMap<String, HostProof> {
-    let mut hosts: BTreeMap<String, HostProof> = BTreeMap::new();
+/// What the launch proof of a run tells about its hosts.
+pub(crate) fn proof_of(directory: &RunDirectory) -> BTreeMap<String, HostView> {
+    let mut hosts: BTreeMap<String, HostView> = BTreeMap::new();
     let folders = std::fs::read_dir(directory.path().join("hosts")).into_iter().flatten().flatten();
     for folder in folders {
         for record in proof::read(&folder.path().join("proof"), 0).unwrap_or_default() {
@@ -127,10 +219,9 @@ impl Console {
     pub(crate) fn run_status(
         &mut self,
         run: &RunView,
-        directory: &RunDirectory,
+        hosts: &BTreeMap<String, HostView>,
         output: Output,
     ) -> io::Result<()> {
-        let hosts = proof_of(directory);
         if output == Output::Json {
             return self.json(&serde_json::json!({ "run": run, "hosts": hosts }));
         }
@@ -145,7 +236,7 @@ impl Console {
             ("RANKS", Align::Left),
             ("", Align::Left),
         ]);
-        for (name, host) in &hosts {
+        for (name, host) in hosts {
             let reached = host.reached.map(|at| format!("{} ms", at.saturating_sub(record.began)));
             let ranks: Vec<String> = host.ranks.iter().map(u32::to_string).collect();
             table.row([

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use unisono_agent::proof::{self, Event};
 use unisono_local::RunDirectory;
-use unisono_plan::Plan;
-
-use super::table::counted;
+use unisono_plan::{Plan, spread};
 
 /// Where ranks really ran, as far as it is known.
 #[derive(Debug, Default)]
@@ -70,24 +68,7 @@ impl Seats {
         for host in self.hosts.values() {
             *ran.entry(host).or_default() += 1;
         }
-        let seen: u32 = ran.values().sum();
-        // A rank that nobody saw could be anywhere, so only a full count can be judged.
-        if plan.ranks != Some(seen) {
-            return Spread { as_planned: true, told: None };
-        }
-        let over: Vec<String> = plan
-            .hosts
-            .iter()
-            .filter_map(|host| {
-                let count = ran.get(host.name.as_str()).copied().unwrap_or(0);
-                (count > host.slots).then(|| {
-                    let slots = counted(host.slots, "slot");
-                    format!("{} ran {count} of {seen} ranks but has {slots}", host.name)
-                })
-            })
-            .collect();
-        let room = plan.slot_count() >= u64::from(seen);
-        let told = (room && !over.is_empty()).then(|| over.join("; "));
+        let told = spread::odd(plan, &ran);
         Spread { as_planned: told.is_none(), told }
     }
 }

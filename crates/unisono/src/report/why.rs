@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 use std::io;
 
 use serde::Serialize;
-use unisono_local::{RunDirectory, RunRecord};
-use unisono_plan::{Failure, Stage, Status, Why};
+use unisono_local::{RunDirectory, RunRecord, failed_ranks};
+use unisono_plan::{EndReason, Failure, Stage, Status, Why};
 
 use super::Output;
 use super::advice::advice;
 use super::console::Console;
 use super::runs::RunView;
+#[cfg(feature = "kubernetes")]
+use crate::cluster::ClusterJob;
 
 /// Why a run is where it is.
 #[derive(Debug, Serialize)]
@@ -43,6 +45,9 @@ impl WhyView {
                 help = Some(advice.hint);
             }
         }
+        if status.first_failure.is_none() {
+            why.extend(unnoticed(directory, &status));
+        }
         why.extend(match &status.stage {
             Stage::Ended(end) => vec![format!("the run has ended: {}", end.reason.text())],
             _ if running => waits.iter().map(ToString::to_string).collect(),
@@ -50,6 +55,44 @@ impl WhyView {
         });
         let waits = if running && !status.is_terminal() { waits } else { Vec::new() };
         Self { run, why, waits, failure: status.first_failure, help }
+    }
+}
+
+/// Ranks that failed although their launcher did not end: some launchers never do.
+pub(super) fn unnoticed(directory: &RunDirectory, status: &Status) -> Vec<String> {
+    let launcher = match status.end().map(|end| end.reason) {
+        None => "goes on",
+        Some(EndReason::DeadlineExceeded) => "went on",
+        Some(_) => return Vec::new(),
+    };
+    let ranks = failed_ranks(directory).into_iter();
+    ranks.map(|rank| format!("{rank}, but its launcher {launcher}")).collect()
+}
+
+#[cfg(feature = "kubernetes")]
+impl WhyView {
+    /// What the object of a job in a cluster tells.
+    pub(crate) fn in_cluster(job: &ClusterJob) -> Self {
+        let status = &job.status;
+        let mut why: Vec<String> =
+            status.first_failure.iter().map(|failure| failure.sentence()).collect();
+        let (mut told, mut help) = (job.why.clone(), None);
+        match &status.stage {
+            Stage::Ended(end) => told = vec![format!("the job has ended: {}", end.reason.text())],
+            _ if job.plan.is_none() => {
+                let faults = job.notes.iter().filter(|note| note.is_fault());
+                told = faults.map(|note| note.message.clone()).collect();
+                help = Some("mend the object: the job runs then".to_owned());
+            }
+            _ if !job.is_looked_at() => {
+                told = vec!["no operator has looked at the job yet".to_owned()];
+                help = Some("is one running? `unisono operator install` installs it".to_owned());
+            }
+            _ => {}
+        }
+        why.append(&mut told);
+        let failure = status.first_failure.clone();
+        Self { run: RunView::in_cluster(job), why, waits: Vec::new(), failure, help }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::cluster_map::TABLES;
 use crate::settings::{Origin, Settings};
 
 /// No settings file needs more; a larger one is something else.
@@ -70,8 +71,16 @@ pub(super) fn apply(path: &Path, settings: &mut Settings) -> Result<Vec<String>,
         line: line_at(error.span().map_or(0, |span| span.start)),
         message: error.message().to_owned(),
     })?;
+    let tables = toml::from_str(&text).map_err(|error| SettingsError::Syntax {
+        path: path.to_owned(),
+        line: line_at(error.span().map_or(0, |span| span.start)),
+        message: error.message().to_owned(),
+    })?;
+    let origin = |offset| Origin::File { path: path.to_owned(), line: line_at(offset) };
+    settings.cluster_map.take(tables, origin);
     let mut warnings = Vec::new();
-    for (key, value) in table.get_ref() {
+    let is_setting = |key: &str| !TABLES.contains(&key);
+    for (key, value) in table.get_ref().iter().filter(|(key, _)| is_setting(key.get_ref())) {
         let line = line_at(key.span().start);
         let from = Origin::File { path: path.to_owned(), line };
         if let Some(warning) = set(settings, key.get_ref(), value, &from)? {
@@ -106,9 +115,11 @@ fn set(
     let mut fields = settings.fields_mut();
     let names = fields.each_ref().map(|(name, _)| *name);
     let Some((name, field)) = fields.iter_mut().find(|(name, _)| *name == key) else {
-        let advice = match unisono_dialect::nearest(key, names.into_iter()) {
+        let advice = match unisono_dialect::nearest(key, names.into_iter().chain(TABLES)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("settings are {}", names.join(", ")),
+            None => {
+                format!("settings are {}; tables {}", names.join(", "), TABLES.join(", "))
+            }
         };
         let key = unisono_dialect::clipped(key);
         return Ok(Some(format!("`{key}` is no setting; {advice}")));

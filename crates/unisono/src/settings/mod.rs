@@ -3,6 +3,7 @@
 //! The layers: built in, `~/.config/unisono/config.toml`, `./unisono.toml`, `UNISONO_*` variables, flags. Nothing else
 //! in the program reads the environment.
 
+mod cluster_map;
 mod file;
 mod value;
 
@@ -12,6 +13,9 @@ use std::path::PathBuf;
 
 use crate::args::SettingsArgs;
 
+pub(crate) use cluster_map::ClusterMap;
+#[cfg(feature = "kubernetes")]
+pub(crate) use cluster_map::{PlaceInCluster, Rdma};
 pub(crate) use file::SettingsError;
 pub(crate) use value::{ColorWhen, Field, GpuChoice, MachineSlots, Origin, Sourced};
 
@@ -35,6 +39,10 @@ pub(crate) struct Settings {
     pub(crate) gpus_per_node: Sourced<NonZeroU32>,
     /// Whether the cluster offers Azure's RDMA devices.
     pub(crate) az_rdma: Sourced<bool>,
+    /// The claim of a volume for code that is too large to travel with a job; empty: none.
+    pub(crate) code_volume: Sourced<String>,
+    /// The context of the kubeconfig; empty: its current one.
+    pub(crate) context: Sourced<String>,
     /// The Kubernetes namespace of jobs that name none.
     pub(crate) namespace: Sourced<String>,
     /// The cluster's domain; empty: none.
@@ -47,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) keep_runs: Sourced<NonZeroU32>,
     /// Days for which directories of ended runs stay.
     pub(crate) keep_days: Sourced<NonZeroU32>,
+    /// What names of other systems mean in a cluster.
+    pub(crate) cluster_map: ClusterMap,
 }
 
 impl World {
@@ -73,6 +83,14 @@ impl World {
         Some(base.join("unisono/runs"))
     }
 
+    /// Whether anything names a cluster: a kubeconfig, or the account of a pod.
+    pub(crate) fn names_a_cluster(&self) -> bool {
+        let named = ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"];
+        let usual = self.variable("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+        named.iter().any(|name| self.variable(name).is_some())
+            || usual.is_some_and(|path| path.is_file())
+    }
+
     /// The user's own settings file, by the XDG rules.
     pub(crate) fn user_file(&self) -> Option<PathBuf> {
         let base = match self.variable("XDG_CONFIG_HOME").map(PathBuf::from) {
@@ -83,6 +101,41 @@ impl World {
     }
 }
 
+/// Every setting with its name, in the order of documentation, of settings that are read or of settings that are written.
+macro_rules! named_fields {
+    ($settings:expr) => {{
+        let Settings {
+            az_rdma,
+            cluster_domain,
+            code_volume,
+            color,
+            context,
+            gpus,
+            gpus_per_node,
+            keep_days,
+            keep_runs,
+            machine_slots,
+            namespace,
+            user,
+            cluster_map: _,
+        } = $settings;
+        [
+            ("az_rdma", az_rdma),
+            ("cluster_domain", cluster_domain),
+            ("code_volume", code_volume),
+            ("color", color),
+            ("context", context),
+            ("gpus", gpus),
+            ("gpus_per_node", gpus_per_node),
+            ("keep_days", keep_days),
+            ("keep_runs", keep_runs),
+            ("machine_slots", machine_slots),
+            ("namespace", namespace),
+            ("user", user),
+        ]
+    }};
+}
+
 impl Settings {
     fn built_in() -> Self {
         Self {
@@ -91,12 +144,15 @@ impl Settings {
             // The published manifests of the v1alpha1 operator set 8.
             gpus_per_node: Sourced::built_in(NonZeroU32::MIN.saturating_add(7)),
             az_rdma: Sourced::built_in(false),
+            code_volume: Sourced::built_in(String::new()),
+            context: Sourced::built_in(String::new()),
             namespace: Sourced::built_in("default".to_owned()),
             cluster_domain: Sourced::built_in(String::new()),
             user: Sourced::built_in("user".to_owned()),
             machine_slots: Sourced::built_in(MachineSlots::default()),
             keep_runs: Sourced::built_in(NonZeroU32::MIN.saturating_add(99)),
             keep_days: Sourced::built_in(NonZeroU32::MIN.saturating_add(29)),
+            cluster_map: ClusterMap::default(),
         }
     }
 
@@ -121,58 +177,12 @@ impl Settings {
     }
 
     /// Every setting with its name, in the order of documentation.
-    pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 10] {
-        let Self {
-            color,
-            gpus,
-            gpus_per_node,
-            az_rdma,
-            namespace,
-            cluster_domain,
-            user,
-            machine_slots,
-            keep_runs,
-            keep_days,
-        } = self;
-        [
-            ("az_rdma", az_rdma),
-            ("cluster_domain", cluster_domain),
-            ("color", color),
-            ("gpus", gpus),
-            ("gpus_per_node", gpus_per_node),
-            ("keep_days", keep_days),
-            ("keep_runs", keep_runs),
-            ("machine_slots", machine_slots),
-            ("namespace", namespace),
-            ("user", user),
-        ]
+    pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 12] {
+        named_fields!(self)
     }
 
-    fn fields_mut(&mut self) -> [(&'static str, &mut dyn Field); 10] {
-        let Self {
-            color,
-            gpus,
-            gpus_per_node,
-            az_rdma,
-            namespace,
-            cluster_domain,
-            user,
-            machine_slots,
-            keep_runs,
-            keep_days,
-        } = self;
-        [
-            ("az_rdma", az_rdma),
-            ("cluster_domain", cluster_domain),
-            ("color", color),
-            ("gpus", gpus),
-            ("gpus_per_node", gpus_per_node),
-            ("keep_days", keep_days),
-            ("keep_runs", keep_runs),
-            ("machine_slots", machine_slots),
-            ("namespace", namespace),
-            ("user", user),
-        ]
+    fn fields_mut(&mut self) -> [(&'static str, &mut dyn Field); 12] {
+        named_fields!(self)
     }
 
     fn apply_environment(&mut self, world: &World) -> Result<(), SettingsError> {
@@ -190,6 +200,8 @@ impl Settings {
             color,
             gpus_per_node,
             az_rdma,
+            code_volume,
+            context,
             namespace,
             cluster_domain,
             user,
@@ -200,7 +212,9 @@ impl Settings {
         let given = [
             ("az_rdma", az_rdma.map(|it| it.to_string())),
             ("cluster_domain", cluster_domain.clone()),
+            ("code_volume", code_volume.clone()),
             ("color", color.map(|it| it.to_string())),
+            ("context", context.clone()),
             // No flag of its own: `run --gpus` is a number of them.
             ("gpus", None),
             ("gpus_per_node", gpus_per_node.map(|it| it.to_string())),

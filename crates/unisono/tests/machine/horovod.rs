@@ -1,9 +1,9 @@
-//! Azure's example with horovodrun. The real one needs a deep-learning framework to be built; a stand-in that does the same
-//! to the hosts takes its place.
+//! Azure's example with the real horovodrun, which asks every host by ssh whether it answers and which networks it has, and then
+//! starts ranks with mpirun, or one by one with ssh.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
+use unisono_testbed::horovod;
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
@@ -31,12 +31,8 @@ compute:
 ";
 
 fn run(user: &User, program: &str, more: &[&str]) -> Output {
-    let folder = user.home.path().join("bin");
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = horovod::find().expect("horovodrun");
     std::fs::create_dir_all(user.home.path().join("src")).expect("a folder");
-    let stand_in = folder.join("horovodrun");
-    std::fs::write(&stand_in, include_str!("horovodrun.py")).expect("write it");
-    std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o755)).expect("allow it");
     std::fs::write(user.home.path().join("job.yaml"), JOB.replace("PROGRAM", program))
         .expect("write the job");
     let path = format!("{}:{}:/usr/bin:/bin", folder.display(), user.mpi.bin.display());
@@ -49,7 +45,8 @@ fn run(user: &User, program: &str, more: &[&str]) -> Output {
 fn horovodrun_starts_ranks_with_mpirun() {
     for flavour in [Flavour::OpenMpi4, Flavour::OpenMpi5] {
         let user = User::of(flavour);
-        let output = run(&user, &user.program(Program::Allreduce), &[]);
+        let program = format!("--mpi {}", user.program(Program::Allreduce));
+        let output = run(&user, &program, &["--strict"]);
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{flavour:?}: {out}{err}");
         let right = out.lines().filter(|line| line.ends_with("sums right")).count();
@@ -68,7 +65,10 @@ fn horovodrun_starts_ranks_with_one_ssh_each() {
     let mut lines: Vec<&str> = out.lines().collect();
     lines.sort_unstable();
     let expected: Vec<String> = (0..4)
-        .map(|rank| format!("rank {rank} of 4 on sample-mpi-job-node-{} in src", rank / 2))
+        .map(|rank| {
+            let host = format!("sample-mpi-job-node-{}", rank / 2);
+            format!("[{rank}]<stdout>:rank {rank} of 4 on {host} in src")
+        })
         .collect();
     assert_eq!(lines, expected, "{err}");
     user.watch.assert_nothing_left(SOON);

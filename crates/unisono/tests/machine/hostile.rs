@@ -132,6 +132,31 @@ fn links_that_a_job_lays_are_not_followed() {
 }
 
 #[test]
+fn a_working_folder_that_cannot_be_is_one_error_before_anything_starts() {
+    let user = User::of(Flavour::OpenMpi4);
+    let job = |folder: &str| {
+        format!(
+            "apiVersion: unisono.dev/v1alpha1\nkind: UnisonoJob\nmetadata: {{name: astray}}\nspec:\n  \
+             groups: [{{name: host, slots: 1, run: LaunchOnFirst, script: pwd, workingDir: {folder}}}]\n"
+        )
+    };
+    for (folder, told) in [
+        ("src", "the working folder `src` is relative"),
+        ("/no/such/folder", "the working folder `/no/such/folder` is not on this machine"),
+    ] {
+        let output = user.run(&job(folder), &[]);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{err}");
+        assert!(err.contains(told) && err.contains("help: "), "{err}");
+        assert!(!err.contains("astray: "), "nothing may have begun: {err}");
+    }
+    let apart = tempfile::tempdir_in("/tmp").expect("a folder");
+    let folder = apart.path().to_str().expect("text");
+    let output = user.run(&job(folder), &["--raw"]);
+    assert_eq!(text(&output.stdout).trim_end(), folder, "{}", text(&output.stderr));
+}
+
+#[test]
 fn working_folders_and_environments_under_tmp_are_there_inside() {
     let user = User::of(Flavour::OpenMpi4);
     let apart = tempfile::tempdir_in("/tmp").expect("a folder");

@@ -5,31 +5,21 @@ use std::process::Output;
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::support::{SOON, User, text};
+use crate::support::{AZURE, SOON, TWO_TEMPLATES, User, text};
 
-const AZURE: &str = "
-name: quad
-type: MpiJob
-launcher: {spec: {command: COMMAND, environment: 'azureml:x:1'}}
-worker: {spec: {environment: 'azureml:x:1'}}
-compute: {type: AmlCompute, target: c, instance_count: 2}
-";
-
-const TWO_TEMPLATES: &str = "
-apiVersion: kubeflow.org/v2beta1
-kind: MPIJob
-metadata: {name: quad}
-spec:
-  slotsPerWorker: 2
-  mpiImplementation: IMPLEMENTATION
-  mpiReplicaSpecs:
-    Launcher:
-      replicas: 1
-      template: {spec: {containers: [{name: l, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
-    Worker:
-      replicas: 2
-      template: {spec: {containers: [{name: w, image: 'lab/x:1', command: [/usr/sbin/sshd, -De]}]}}
-";
+/// For one MPI in particular, with workers that serve ssh.
+fn stated(implementation: &str, command: &str) -> String {
+    let quoted = serde_json::to_string(command).expect("a line is text");
+    let stated = format!("slotsPerWorker: 2\n  mpiImplementation: {implementation}");
+    TWO_TEMPLATES
+        .replace("VERSION", "v2beta1")
+        .replace("slotsPerWorker: 2", &stated)
+        .replace(
+            "{name: w, image: 'lab/x:1'}",
+            "{name: w, image: 'lab/x:1', command: [/usr/sbin/sshd, -De]}",
+        )
+        .replace("COMMAND", &quoted)
+}
 
 /// Launch lines as they stand in the documents of Azure ML and Kubeflow, with four ranks of another program.
 const LINES: [&str; 3] = [
@@ -85,8 +75,7 @@ fn hosts_named_in_the_line_get_as_many_ranks_as_planned() {
 #[test]
 fn a_stated_mpi_that_is_not_here_is_a_warning_and_with_strict_an_error() {
     let user = User::of(Flavour::OpenMpi4);
-    let line = format!("'mpirun -n 4 {}'", user.program(Program::Allreduce));
-    let job = TWO_TEMPLATES.replace("COMMAND", &line).replace("IMPLEMENTATION", "Intel");
+    let job = stated("Intel", &format!("mpirun -n 4 {}", user.program(Program::Allreduce)));
     let output = user.run(&job, &[]);
     assert_four_ranks("another MPI", &output);
     let told = text(&output.stderr);
@@ -103,8 +92,7 @@ fn a_stated_mpi_that_is_not_here_is_a_warning_and_with_strict_an_error() {
 #[test]
 fn a_stated_mpi_is_found_behind_another_on_the_path() {
     let user = User::of(Flavour::Mpich);
-    let line = format!("'mpirun -n 4 {}'", user.program(Program::Allreduce));
-    let job = TWO_TEMPLATES.replace("COMMAND", &line).replace("IMPLEMENTATION", "MPICH");
+    let job = stated("MPICH", &format!("mpirun -n 4 {}", user.program(Program::Allreduce)));
     std::fs::write(user.home.path().join("job.yaml"), job).expect("write the job");
     let path = format!("/usr/bin:/bin:{}", user.mpi.bin.display());
     let mut unisono = user.unisono(&["run", "job.yaml", "--strict"]);
@@ -115,8 +103,7 @@ fn a_stated_mpi_is_found_behind_another_on_the_path() {
 fn a_missing_mpi_is_an_error_that_says_what_to_install() {
     let user = User::of(Flavour::OpenMpi4);
     for (implementation, package) in [("OpenMPI", "openmpi-bin"), ("MPICH", "apt install mpich")] {
-        let job =
-            TWO_TEMPLATES.replace("COMMAND", "mpirun").replace("IMPLEMENTATION", implementation);
+        let job = stated(implementation, "mpirun");
         std::fs::write(user.home.path().join("job.yaml"), job).expect("write the job");
         let mut unisono = user.unisono(&["run", "job.yaml"]);
         let output = unisono.env("PATH", "/no/such/folder").output().expect("run unisono");

@@ -11,7 +11,7 @@ use crate::support::{SOON, User, text};
 const JOB: &str = "
 apiVersion: kubeflow.org/v1
 kind: MPIJob
-metadata: {name: bounded}
+metadata: {name: NAME}
 spec:
   slotsPerWorker: 1
   mpiReplicaSpecs:
@@ -24,13 +24,19 @@ spec:
       template: {spec: {containers: [{name: w, image: 'lab/x:1', resources: {limits: {memory: 64Mi}}}]}}
 ";
 
-/// Every control group of ours that is there.
-fn control_groups() -> Vec<PathBuf> {
+fn job(name: &str, command: &str) -> String {
+    let quoted = serde_json::to_string(command).expect("a line is text");
+    JOB.replace("NAME", name).replace("COMMAND", &quoted)
+}
+
+/// Every control group of a job of ours that is there. Tests run side by side, so each has a name of its own.
+fn control_groups(job: &str) -> Vec<PathBuf> {
+    let prefix = format!("unisono-{job}-");
     let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let is_ours = entry.file_name().to_string_lossy().starts_with("unisono-bounded-");
+            let is_ours = entry.file_name().to_string_lossy().starts_with(&prefix);
             found.extend(is_ours.then(|| entry.path()));
             folders.extend(entry.file_type().is_ok_and(|it| it.is_dir()).then(|| entry.path()));
         }
@@ -42,25 +48,47 @@ fn control_groups() -> Vec<PathBuf> {
 fn a_host_is_kept_within_its_limits_and_running_out_of_memory_is_told() {
     let user = User::of(Flavour::OpenMpi4);
     let shown = "cat /proc/self/cgroup; tail /dev/zero; echo survived";
-    let output = user.run(&JOB.replace("COMMAND", &format!("{shown:?}")), &[]);
+    let output = user.run(&job("bounded", shown), &[]);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(out.contains("unisono-bounded-"), "{out}{err}");
     // The shell goes on after its child was killed: the job ends well, and nothing is told.
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
 
-    let output = user.run(&JOB.replace("COMMAND", "tail /dev/zero"), &[]);
+    let output = user.run(&job("bounded", "tail /dev/zero"), &[]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(137), "{told}");
     assert!(told.contains("bounded-launcher ran out of memory"), "{told}");
     user.watch.assert_nothing_left(SOON);
-    assert_eq!(control_groups(), [""; 0].map(PathBuf::from));
+    assert_eq!(control_groups("bounded"), [""; 0].map(PathBuf::from));
+}
+
+#[test]
+fn a_worker_that_runs_out_of_memory_is_told_with_its_rank_or_else_as_a_host() {
+    let told = |flavour, command: &str| {
+        let user = User::of(flavour);
+        let output = user.run(&job("hungry", command), &[]);
+        user.watch.assert_nothing_left(SOON);
+        (output.status.code(), text(&output.stderr))
+    };
+    for flavour in [Flavour::OpenMpi4, Flavour::Mpich] {
+        let (code, told) = told(flavour, "mpirun -n 1 tail /dev/zero");
+        assert_ne!(code, Some(0), "{flavour:?}: {told}");
+        let sentence = "rank 0 on hungry-worker-0 ran out of memory\n";
+        assert!(told.contains(sentence), "{flavour:?}: {told}");
+    }
+    // The rank itself was not killed, but somebody on its host was.
+    let (code, told) = told(Flavour::OpenMpi4, "mpirun -n 1 sh -c 'tail /dev/zero; exit 9'");
+    assert_eq!(code, Some(9), "{told}");
+    let lines =
+        "rank 0 on hungry-worker-0 ended with exit code 9\n    hungry-worker-0 ran out of memory\n";
+    assert!(told.contains(lines), "{told}");
 }
 
 #[test]
 fn a_killed_run_leaves_no_control_group() {
     let user = User::of(Flavour::OpenMpi4);
-    let job = JOB.replace("COMMAND", "'echo up; sleep 600'");
-    std::fs::write(user.home.path().join("job.yaml"), job).expect("write the job");
+    std::fs::write(user.home.path().join("job.yaml"), job("shot", "echo up; sleep 600"))
+        .expect("write the job");
     let mut child = user
         .unisono(&["run", "job.yaml"])
         .stdout(Stdio::piped())
@@ -71,18 +99,18 @@ fn a_killed_run_leaves_no_control_group() {
     let mut output = BufReader::new(child.stdout.take().expect("its output"));
     output.read_line(&mut first).expect("a line");
     assert!(first.ends_with("up\n"), "{first}");
-    assert!(!control_groups().is_empty());
+    assert!(!control_groups("shot").is_empty());
     child.kill().expect("kill it");
     child.wait().expect("it ends");
     // Keepers carry the mark, and are the last to go: when they have, so have their groups.
     user.watch.assert_nothing_left(SOON);
-    assert_eq!(control_groups(), [""; 0].map(PathBuf::from));
+    assert_eq!(control_groups("shot"), [""; 0].map(PathBuf::from));
 }
 
 #[test]
 fn limits_can_be_left_alone() {
     let user = User::of(Flavour::OpenMpi4);
-    let output = user.run(&JOB.replace("COMMAND", "cat /proc/self/cgroup"), &["--no-limits"]);
-    assert!(!text(&output.stdout).contains("unisono-bounded-"), "{}", text(&output.stdout));
+    let output = user.run(&job("free", "cat /proc/self/cgroup"), &["--no-limits"]);
+    assert!(!text(&output.stdout).contains("unisono-free-"), "{}", text(&output.stdout));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

@@ -8,6 +8,7 @@ mod launchers;
 mod limits;
 mod network;
 mod refused;
+#[path = "../support/user.rs"]
 mod support;
 
 use std::process::{Command, Output};
@@ -23,6 +24,22 @@ fn six_ranks(user: &User) -> Vec<String> {
     let line = ["run", "--hosts", "3", "--slots", "2", "--strict", "--mpi", &prefix];
     let launch = ["--", "mpirun", "-n", "6", &program];
     [&line[..], &launch[..]].concat().into_iter().map(str::to_owned).collect()
+}
+
+/// Runs six ranks with every MPI, by a call with these words more, behind that program if any. What each run told comes back.
+fn run_with_every_mpi(more: &[&str], wrapper: &[&str]) -> Vec<String> {
+    let run = |flavour| {
+        let user = User::of(flavour);
+        let words = six_ranks(&user);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let called = user.unisono(&[&words[..1], more, &words[1..]].concat());
+        let mut called = if wrapper.is_empty() { called } else { behind(wrapper, &called) };
+        let output = called.output().expect("run unisono");
+        assert_six_ranks(flavour, &output);
+        user.watch.assert_nothing_left(support::SOON);
+        support::text(&output.stderr)
+    };
+    Flavour::ALL.into_iter().map(run).collect()
 }
 
 /// What unisono is called with, behind another program.

@@ -8,35 +8,21 @@ use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
 use crate::support::{SOON, User, text};
-use crate::{assert_six_ranks, behind, six_ranks};
+use crate::{assert_six_ranks, run_with_every_mpi};
 
 /// Nobody, who has no rights of any kind.
 const NOBODY: u32 = 65534;
 
 #[test]
 fn every_mpi_runs_on_a_private_network() {
-    for flavour in Flavour::ALL {
-        let user = User::of(flavour);
-        let mut words = six_ranks(&user);
-        words.insert(1, "--isolate-network".to_owned());
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        assert_six_ranks(flavour, &user.unisono(&words).output().expect("run unisono"));
-        user.watch.assert_nothing_left(SOON);
-    }
+    run_with_every_mpi(&["--isolate-network"], &[]);
 }
 
 #[test]
 fn every_mpi_runs_on_a_machine_without_a_network() {
-    for flavour in Flavour::ALL {
-        let user = User::of(flavour);
-        let words = six_ranks(&user);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let offline = ["unshare", "--net", "sh", "-c", "ip link set lo up; exec \"$@\"", "sh"];
-        let output = behind(&offline, &user.unisono(&words)).output().expect("run unisono");
-        assert_six_ranks(flavour, &output);
-        let told = text(&output.stderr);
+    let offline = ["unshare", "--net", "sh", "-c", "ip link set lo up; exec \"$@\"", "sh"];
+    for told in run_with_every_mpi(&[], &offline) {
         assert!(told.contains("note: this machine has no network beside lo"), "{told}");
-        user.watch.assert_nothing_left(SOON);
     }
 }
 

@@ -7,7 +7,7 @@ use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
 use crate::support::{SOON, User, text};
-use crate::{assert_six_ranks, behind, six_ranks};
+use crate::{behind, run_with_every_mpi};
 
 /// A user namespace in which no other may be made, and no right is left.
 const REFUSING: [&str; 6] = [
@@ -21,15 +21,8 @@ const REFUSING: [&str; 6] = [
 
 #[test]
 fn every_mpi_runs_without_namespaces_and_it_is_told() {
-    for flavour in Flavour::ALL {
-        let user = User::of(flavour);
-        let words = six_ranks(&user);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let output = behind(&REFUSING, &user.unisono(&words)).output().expect("run unisono");
-        assert_six_ranks(flavour, &output);
-        let told = text(&output.stderr);
+    for told in run_with_every_mpi(&[], &REFUSING) {
         assert!(told.contains("warning: this machine refuses namespaces"), "{told}");
-        user.watch.assert_nothing_left(SOON);
     }
 }
 

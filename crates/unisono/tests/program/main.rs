@@ -8,3 +8,4 @@ mod ks;
 mod losses;
 mod secrets;
 mod seeds;
+mod submit;

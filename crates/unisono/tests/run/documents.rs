@@ -1,5 +1,6 @@
-//! The calls that the page on running shows, typed for real.
+//! The calls that the README and the page on running show, typed for real.
 
+use std::path::Path;
 use std::process::Command;
 
 use unisono_testbed::mpi::{self, Flavour};
@@ -35,4 +36,35 @@ fn every_run_of_the_page_on_running_ends_well() {
         assert!(output.status.success(), "{line}: {}", text(&output.stderr));
     }
     user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn the_run_that_the_readme_shows_is_a_real_one() {
+    let user = User::of(Flavour::OpenMpi4);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("there is a README");
+    let block = readme.split("```text\n$ unisono ").nth(1).and_then(|it| it.split("```").next());
+    let (call, shown) = block.and_then(|it| it.split_once('\n')).expect("it shows a run");
+
+    let mut words: Vec<&str> = call.split(' ').collect();
+    let prefix = user.mpi.prefix.display().to_string();
+    words.extend(["--mpi", &prefix]);
+    let output = user.unisono(&words).current_dir(&root).output().expect("run unisono");
+    let told = text(&output.stderr);
+    let (start, end) = told.trim_end().rsplit_once('\n').expect("what it tells has lines");
+    assert_eq!(as_always(&[start, &text(&output.stdout), end].join("\n")), as_always(shown));
+}
+
+/// Lines without what differs from run to run: the order of ranks, times, versions and the name of the run.
+fn as_always(lines: &str) -> Vec<String> {
+    let word =
+        |word: &str| match word.contains('.') && word.starts_with(|it: char| it.is_ascii_digit()) {
+            true => "NUMBER".to_owned(),
+            false if word.starts_with("(hello-") => "(RUN)".to_owned(),
+            false => word.to_owned(),
+        };
+    let line = |line: &str| line.split(' ').map(word).collect::<Vec<String>>().join(" ");
+    let mut lines: Vec<String> = lines.lines().filter(|it| !it.is_empty()).map(line).collect();
+    lines.sort();
+    lines
 }

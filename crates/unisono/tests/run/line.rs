@@ -8,9 +8,15 @@ use crate::{SOON, User, first_line, json, text, until};
 
 /// A run that takes that many slots until its input ends.
 fn holding(user: &User, name: &str, slots: &str, more: &[&str]) -> Child {
+    holding_with(user, name, &format!("slots: {slots}"), "", more)
+}
+
+/// The same with hosts and rules of its own.
+fn holding_with(user: &User, name: &str, hosts: &str, rules: &str, more: &[&str]) -> Child {
     let job = format!(
         "apiVersion: unisono.dev/v1alpha1\nkind: UnisonoJob\nmetadata: {{name: {name}}}\n\
-         spec: {{groups: [{{name: host, slots: {slots}, run: LaunchOnFirst, script: 'echo begun; cat'}}]}}\n"
+         spec: {{policies: {{{rules}}}, \
+         groups: [{{name: host, {hosts}, run: LaunchOnFirst, script: 'echo begun; cat'}}]}}\n"
     );
     let file = user.home.path().join(format!("{name}.yaml"));
     std::fs::write(&file, job).expect("write the job");
@@ -117,5 +123,36 @@ fn another_queue_may_pass_and_the_own_one_may_not() {
     assert_eq!(first_line(&mut behind), "begun\n");
     drop(behind.stdin.take());
     assert!(big.wait().expect("it ends").success() && behind.wait().expect("it ends").success());
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn a_gang_starts_when_as_many_of_its_members_fit_as_it_says_and_nothing_of_it_does_before() {
+    let user = User::of(Flavour::OpenMpi4);
+    let mut first = holding(&user, "first", "4", &[]);
+    assert_eq!(first_line(&mut first), "begun\n");
+    // Six slots of which four are free: all of it waits.
+    let hosts = "replicas: 3, slots: 2";
+    let mut whole = holding_with(&user, "whole", hosts, "", &["--queue", "whole"]);
+    until(|| state(&user, "whole") == "queued");
+    let runs = user.home.path().join(".local/state/unisono/runs");
+    let has_hosts = |job: &str| {
+        let runs = std::fs::read_dir(&runs).expect("list").flatten();
+        let mut own = runs.filter(|it| it.file_name().to_string_lossy().starts_with(job));
+        let hosts = |it: &std::fs::DirEntry| std::fs::read_dir(it.path().join("hosts"));
+        own.any(|it| hosts(&it).is_ok_and(|mut hosts| hosts.next().is_some()))
+    };
+    assert!(has_hosts("first-") && !has_hosts("whole-"));
+    // Two of the three are enough for this one.
+    let mut two = holding_with(&user, "two", hosts, "gang: {minMembers: 2}", &["--queue", "two"]);
+    assert_eq!(first_line(&mut two), "begun\n");
+    assert_eq!(state(&user, "whole"), "queued");
+    for run in [&mut first, &mut two] {
+        drop(run.stdin.take());
+        assert!(run.wait().expect("it ends").success());
+    }
+    assert_eq!(first_line(&mut whole), "begun\n");
+    drop(whole.stdin.take());
+    assert!(whole.wait().expect("it ends").success());
     user.watch.assert_nothing_left(SOON);
 }

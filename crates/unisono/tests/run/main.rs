@@ -6,60 +6,20 @@ mod failures;
 mod kept;
 mod line;
 mod policies;
+#[path = "../support/user.rs"]
+mod support;
 mod terminal;
 mod truth;
+mod watching;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use unisono_testbed::leaks::Watch;
-use unisono_testbed::mpi::{self, Flavour};
-use unisono_testbed::program::{Program, compile};
-
-/// How long what a killed run leaves may take to go.
-const SOON: Duration = Duration::from_secs(5);
-
-/// One user with a home of their own and one MPI.
-struct User {
-    home: tempfile::TempDir,
-    mpi: mpi::Installation,
-    watch: Watch,
-}
-
-impl User {
-    fn of(flavour: Flavour) -> Self {
-        let home = tempfile::tempdir().expect("a home");
-        let mpi = mpi::find(flavour).expect("an MPI");
-        Self { home, mpi, watch: Watch::begin(&[]) }
-    }
-
-    fn program(&self, program: Program) -> String {
-        compile(program, &self.mpi).expect("it compiles").display().to_string()
-    }
-
-    fn unisono(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_unisono"));
-        let (name, mark) = self.watch.variable();
-        command
-            .args(arguments)
-            .current_dir(self.home.path())
-            .env("HOME", self.home.path())
-            .env(name, mark)
-            .env_remove("XDG_STATE_HOME")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, job: &str, more: &[&str]) -> Output {
-        let name = if job.starts_with('{') { "job.json" } else { "job.yaml" };
-        std::fs::write(self.home.path().join(name), job).expect("write the job");
-        let prefix = self.mpi.prefix.display().to_string();
-        let output = self.unisono(&[&["run", name, "--mpi", &prefix], more].concat()).output();
-        output.expect("run unisono")
-    }
-}
+use support::{AZURE, SOON, TWO_TEMPLATES, User, text};
+use unisono_testbed::mpi::Flavour;
+use unisono_testbed::program::Program;
 
 /// The document that a call prints.
 fn json(user: &User, words: &[&str]) -> serde_json::Value {
@@ -90,18 +50,6 @@ fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-const AZURE: &str = "
-name: quad
-type: MpiJob
-launcher: {spec: {command: COMMAND, environment: 'azureml:x:1'}}
-worker: {spec: {environment: 'azureml:x:1'}}
-compute: {type: AmlCompute, target: c, instance_count: 2}
-";
-
 const OPENPAI: &str = r#"{"jobName": "quad", "image": "lab/x:1", "taskRoles": [
     {"name": "main", "minSucceededTaskCount": 1, "command": COMMAND},
     {"name": "node", "command": "sleep infinity"}]}"#;
@@ -114,21 +62,6 @@ spec:
   replicas: 2
   slotsPerWorker: 2
   template: {spec: {containers: [{name: c, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
-";
-
-const TWO_TEMPLATES: &str = "
-apiVersion: kubeflow.org/VERSION
-kind: MPIJob
-metadata: {name: quad}
-spec:
-  slotsPerWorker: 2
-  mpiReplicaSpecs:
-    Launcher:
-      replicas: 1
-      template: {spec: {containers: [{name: l, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
-    Worker:
-      replicas: 2
-      template: {spec: {containers: [{name: w, image: 'lab/x:1'}]}}
 ";
 
 const KUBE_BATCH: &str = "

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
 use unisono_operator::{Step, manifests};
 
 use super::manifests::OptionArgs;
-use super::{client, wait_for};
 use crate::Context;
+use crate::cluster::Session;
 use crate::error::Error;
 use crate::exit::Exit;
 
@@ -33,23 +34,36 @@ Examples:
 
 pub(crate) fn run(args: &InstallArgs, context: &mut Context) -> Result<Exit, Error> {
     let objects = manifests::objects(&args.options.options(&context.settings));
-    let patience = Duration::from_secs(args.timeout);
-    wait_for(async {
-        let client = client().await?;
-        let installed = unisono_operator::install(&client, &objects, patience, |step| {
-            context.console.talk(&format!("{}\n", line(&step)));
-        });
-        installed.await.map_err(|source| Error::Run {
-            message: "the operator is not installed".to_owned(),
-            hint: Some("what was applied stays; mend the cause and install again".to_owned()),
-            source: Some(Box::new(source)),
-        })
-    })?;
+    let session = Session::open(&context.settings)?;
+    install_objects(&session, &objects, Duration::from_secs(args.timeout), context)?;
     Ok(Exit::Fine)
+}
+
+/// Gives the objects of an installation to a cluster, and waits until they work.
+pub(crate) fn install_objects(
+    session: &Session,
+    objects: &[Value],
+    patience: Duration,
+    context: &mut Context,
+) -> Result<(), Error> {
+    let installed = session.run(|cluster| {
+        unisono_operator::install(cluster.client(), objects, patience, |step| {
+            context.console.talk(&format!("{}\n", line(&step)));
+        })
+    });
+    installed.map_err(|source| Error::Run {
+        message: "the operator is not installed".to_owned(),
+        hint: Some("what was applied stays; mend the cause and install again".to_owned()),
+        source: Some(Box::new(source)),
+    })
 }
 
 fn line(step: &Step) -> String {
     match step {
+        Step::Rival { namespace, name } => format!(
+            "warning: {name} in {namespace} runs MPI jobs, too, and both would run the same ones; end it: \
+             kubectl scale deployment/{name} --namespace={namespace} --replicas=0"
+        ),
         Step::Applied { kind, name } => format!("applied {kind} {name}"),
         Step::Waiting { kind, name, state } => format!("waiting for {kind} {name}: {state}"),
         Step::Ready => "the operator is ready".to_owned(),

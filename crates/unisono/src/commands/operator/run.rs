@@ -7,8 +7,8 @@ use unisono_dialect::ProcessingUnit;
 use unisono_operator::{Gang, RunOptions, manifests};
 
 use super::manifests::only_namespace;
-use super::{client, wait_for};
 use crate::Context;
+use crate::cluster::Session;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::settings::World;
@@ -29,6 +29,10 @@ pub(crate) struct RunArgs {
     /// Who places all pods of a job at once: auto, scheduler-plugins[=NAME], volcano, kube-batch or none.
     #[arg(long, value_name = "SCHEDULER", default_value = "auto")]
     gang: Gang,
+    /// Give every job a NetworkPolicy that keeps other pods from its agents. The annotation
+    /// unisono.dev/network-policy of a job says otherwise for that job.
+    #[arg(long)]
+    network_policy: bool,
     /// What a unit is in MPIJob v1alpha1 objects that count `processingUnits` and do not say of what.
     #[arg(long, value_enum, value_name = "TYPE", default_value_t)]
     processing_resource_type: ProcessingResource,
@@ -87,6 +91,7 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
         image_pull_policy: args.image_pull_policy.clone(),
         cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
         gang: args.gang.clone(),
+        network_policy: args.network_policy,
         reading: unisono_dialect::Options {
             gpus_per_node: settings.gpus_per_node.value.get(),
             processing_unit: match args.processing_resource_type {
@@ -99,9 +104,10 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
         lease: lease(args, world),
         workers: args.workers.max(1),
     };
-    wait_for(async {
+    let session = Session::open(settings)?;
+    session.run(async |cluster| {
         let stop = stop_requested()?;
-        let run = unisono_operator::run(client().await?, options, stop);
+        let run = unisono_operator::run(cluster.client().clone(), options, stop);
         run.await.map_err(|source| Error::run("the operator ended", source))
     })?;
     Ok(Exit::Fine)

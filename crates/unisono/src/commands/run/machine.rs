@@ -1,6 +1,6 @@
 //! What a run finds on this machine, and what it makes of it: flags, settings and a plan enter, a machine and notes leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use unisono_job::{Job, MpiFrom, Note};
@@ -49,6 +49,7 @@ pub(super) fn of(
     means: Means,
     folder: PathBuf,
 ) -> Result<(Machine, Vec<Note>), Error> {
+    let stated = stated_folders(plan)?;
     let mut notes = means.notes(args.isolate_network);
     let network = means
         .network(args.isolate_network)
@@ -64,7 +65,9 @@ pub(super) fn of(
     let program = program()?;
     let working_dir = working_dir(plan, &folder, &context.world.folder);
     let machine = Machine {
-        in_use: in_use(&program, &working_dir, folder, &variables, mpi.as_ref()),
+        in_use: in_use(&program, &working_dir, folder, &variables, mpi.as_ref())
+            .chain(stated.into_iter().filter(|it| is_in_tmp(it)))
+            .collect(),
         isolation: means.isolation,
         network,
         limits,
@@ -138,6 +141,27 @@ fn working_dir(plan: &Plan, folder: &Path, here: &Path) -> PathBuf {
         .unwrap_or_else(|| here.to_owned())
 }
 
+/// The working folders that the file states. One that is not there would keep its host from starting, again and again.
+fn stated_folders(plan: &Plan) -> Result<BTreeSet<PathBuf>, Error> {
+    let stated = plan.hosts.iter().filter_map(|host| plan.program_of(host).working_dir.as_ref());
+    let folders: BTreeSet<PathBuf> = stated.map(PathBuf::from).collect();
+    let refused = |message: String, hint: &str| {
+        Err(Error::Run { message, hint: Some(hint.to_owned()), source: None })
+    };
+    for folder in &folders {
+        let shown = folder.display();
+        if folder.is_relative() {
+            let hint = "write the whole path, from / on";
+            return refused(format!("the working folder `{shown}` is relative"), hint);
+        }
+        if !folder.is_dir() {
+            let hint = "hosts see this machine's folders, not those of the image: make it, or state another one";
+            return refused(format!("the working folder `{shown}` is not on this machine"), hint);
+        }
+    }
+    Ok(folders)
+}
+
 /// Folders that stay visible although every host has a `/tmp` of its own.
 fn in_use(
     program: &Path,
@@ -145,7 +169,7 @@ fn in_use(
     folder: PathBuf,
     variables: &BTreeMap<String, String>,
     mpi: Option<&mpi::Mpi>,
-) -> Vec<PathBuf> {
+) -> impl Iterator<Item = PathBuf> {
     let candidates = [
         Some(working_dir.to_owned()),
         Some(folder),
@@ -154,6 +178,9 @@ fn in_use(
         variables.get("HOME").map(PathBuf::from),
         mpi.and_then(mpi::Mpi::prefix),
     ];
-    let in_tmp = |it: &PathBuf| it.starts_with("/tmp") && it != Path::new("/tmp") && it.is_dir();
-    candidates.into_iter().flatten().filter(in_tmp).collect()
+    candidates.into_iter().flatten().filter(|it| is_in_tmp(it))
+}
+
+fn is_in_tmp(path: &Path) -> bool {
+    path.starts_with("/tmp") && path != Path::new("/tmp") && path.is_dir()
 }

@@ -10,6 +10,31 @@ use unisono_testbed::program::{Program, compile};
 /// How long what a killed run leaves may take to go.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
+/// Two hosts of Azure's own cluster, the first of which also runs the launch line `COMMAND`.
+pub(crate) const AZURE: &str = "
+name: quad
+type: MpiJob
+launcher: {spec: {command: COMMAND, environment: 'azureml:x:1'}}
+worker: {spec: {environment: 'azureml:x:1'}}
+compute: {type: AmlCompute, target: c, instance_count: 2}
+";
+
+/// Two workers with two slots each, and a launcher that runs `COMMAND`, in version `VERSION` of Kubeflow's API.
+pub(crate) const TWO_TEMPLATES: &str = "
+apiVersion: kubeflow.org/VERSION
+kind: MPIJob
+metadata: {name: quad}
+spec:
+  slotsPerWorker: 2
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template: {spec: {containers: [{name: l, image: 'lab/x:1', command: [/bin/sh, -c, COMMAND]}]}}
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: w, image: 'lab/x:1'}]}}
+";
+
 /// One user with a home of their own and one MPI.
 pub(crate) struct User {
     pub(crate) home: tempfile::TempDir,

@@ -1,0 +1,184 @@
+//! Jobs of a cluster: names enter, job objects with their plans and statuses leave.
+
+use std::collections::BTreeMap;
+
+use kube::api::{Api, DynamicObject, ListParams};
+use serde_json::{Value, json};
+use unisono_job::{Dialect, Note};
+use unisono_k8s::slim::Pod;
+use unisono_k8s::{Children, JobObject, Resource, marks, prior, told_why};
+use unisono_plan::{Member, Plan, Status, lay_out};
+
+use super::{Applied, Cluster};
+use crate::error::Error;
+use crate::report::HostView;
+
+/// The kinds of job there are, each in the version it is asked for; what is stored is what was written, whatever is asked.
+const KINDS: [Dialect; 3] = [Dialect::KubeflowV2beta1, Dialect::Unisono, Dialect::KubeBatch];
+
+/// A job of a cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterJob {
+    /// Its object.
+    pub(crate) object: JobObject,
+    /// Its plan; none when it holds no job that could run.
+    pub(crate) plan: Option<Plan>,
+    /// What there is to tell about the object.
+    pub(crate) notes: Vec<Note>,
+    /// Where it is in its life.
+    pub(crate) status: Status,
+    /// Why it waits, as the operator wrote it down last.
+    pub(crate) why: Vec<String>,
+}
+
+impl ClusterJob {
+    /// Whether an operator has looked at it.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        let status = self.object.status();
+        status.get("unisono").is_some() || status.get("conditions").is_some()
+    }
+
+    /// What names the object in requests.
+    pub(crate) fn reference(&self) -> Value {
+        let object = self.object.as_json();
+        json!({
+            "apiVersion": object["apiVersion"],
+            "kind": object["kind"],
+            "metadata": {"name": self.object.name(), "namespace": self.object.namespace()},
+        })
+    }
+
+    /// When the object was made, in milliseconds since 1970.
+    pub(crate) fn created(&self) -> u64 {
+        let text = self.object.as_json().pointer("/metadata/creationTimestamp");
+        text.and_then(Value::as_str).and_then(milliseconds).unwrap_or_default()
+    }
+}
+
+impl Cluster {
+    /// The job that an object holds.
+    pub(super) fn read(&self, object: &DynamicObject) -> Option<ClusterJob> {
+        let object = JobObject::from_dynamic(object).ok()?;
+        let reading = object.read(&self.reading);
+        let facts = self.engine.facts(object.namespace());
+        let plan = reading.job.as_ref().map(|job| lay_out(job, &facts, object.generation()));
+        let status = plan.as_ref().map(|it| prior(it, &object, &Children::default()));
+        Some(ClusterJob {
+            plan,
+            notes: reading.notes,
+            status: status.unwrap_or_default(),
+            why: told_why(&object),
+            object,
+        })
+    }
+
+    /// All jobs of the usual namespace, or of all, the newest last.
+    pub(crate) async fn jobs(&self, everywhere: bool) -> Result<Vec<ClusterJob>, Error> {
+        let namespace = (!everywhere).then_some(self.namespace.as_str());
+        let (mut jobs, mut known_kinds) = (Vec::new(), 0);
+        for resource in KINDS.into_iter().filter_map(Resource::of) {
+            let api = self.api(&resource.api_resource(), namespace);
+            match api.list(&ListParams::default()).await {
+                Ok(list) => {
+                    known_kinds += 1;
+                    jobs.extend(list.items.into_iter().filter_map(|mut object| {
+                        // Items of a list do not say what they are.
+                        object.types = Some(kube::core::TypeMeta {
+                            api_version: resource.api_version(),
+                            kind: resource.kind.to_owned(),
+                        });
+                        self.read(&object)
+                    }));
+                }
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => return Err(self.failed("jobs cannot be listed", error)),
+            }
+        }
+        if known_kinds == 0 {
+            return Err(no_operator());
+        }
+        jobs.sort_by_key(ClusterJob::created);
+        Ok(jobs)
+    }
+
+    /// The job of that name in the usual namespace; the newest there without a name.
+    pub(crate) async fn find_job(&self, name: Option<&str>) -> Result<Option<ClusterJob>, Error> {
+        let mut jobs = self.jobs(false).await?;
+        let is_it = |job: &ClusterJob| {
+            let of_file = job.plan.as_ref().map(|plan| plan.job.name.as_str());
+            name.is_none_or(|name| job.object.name() == name || of_file == Some(name))
+        };
+        let found = jobs.iter().rposition(is_it);
+        Ok(found.map(|at| jobs.swap_remove(at)))
+    }
+
+    /// The pods of a job.
+    pub(crate) async fn pods(&self, job: &ClusterJob) -> Result<Vec<Pod>, Error> {
+        let parameters = ListParams::default().labels(&selector(job));
+        let pods = self.pod_api(job).list(&parameters).await;
+        let pods = pods.map_err(|error| self.failed("pods cannot be listed", error))?;
+        Ok(pods.items)
+    }
+
+    /// The hosts of a job that have pods: since when, and how they are.
+    pub(crate) async fn hosts(
+        &self,
+        job: &ClusterJob,
+    ) -> Result<BTreeMap<String, HostView>, Error> {
+        let pods = self.pods(job).await?;
+        let mut hosts = BTreeMap::new();
+        for pod in &pods {
+            let host = job.plan.as_ref().zip(member(pod)).and_then(|(plan, it)| plan.host(it));
+            let Some(host) = host else { continue };
+            let started = pod.status.start_time.as_ref();
+            let node = pod.spec.node_name.as_deref();
+            let node = node.map(|node| format!(" on {node}")).unwrap_or_default();
+            let view = HostView {
+                reached: started.and_then(|it| u64::try_from(it.0.as_millisecond()).ok()),
+                lost: Some(format!("{}{node}", pod.status.phase.to_lowercase())),
+                ..HostView::default()
+            };
+            hosts.insert(host.name.clone(), view);
+        }
+        Ok(hosts)
+    }
+
+    /// The job that an object is which was just given to the cluster.
+    pub(crate) async fn job_of(&self, applied: &Applied) -> Result<ClusterJob, Error> {
+        let object: Option<DynamicObject> = serde_json::from_value(applied.object.clone()).ok();
+        object.and_then(|it| self.read(&it)).ok_or_else(|| Error::Run {
+            message: format!("{} is no job", applied.name),
+            hint: None,
+            source: None,
+        })
+    }
+
+    pub(super) fn pod_api(&self, job: &ClusterJob) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), job.object.namespace())
+    }
+}
+
+/// What selects the pods of a job.
+pub(super) fn selector(job: &ClusterJob) -> String {
+    format!("{}={}", marks::JOB_UID, job.object.uid())
+}
+
+/// Which member of the job a pod is.
+pub(crate) fn member(pod: &Pod) -> Option<Member> {
+    pod.metadata.labels.as_ref()?.get(marks::MEMBER)?.parse().ok()
+}
+
+fn milliseconds(text: &str) -> Option<u64> {
+    let time: k8s_openapi::jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
+}
+
+fn no_operator() -> Error {
+    Error::Run {
+        message: "the cluster knows no kind of MPI job".to_owned(),
+        hint: Some(
+            "no Unisono operator is installed there: `unisono operator install` does it".to_owned(),
+        ),
+        source: None,
+    }
+}

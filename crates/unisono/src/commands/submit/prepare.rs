@@ -1,0 +1,179 @@
+//! From a job file to what a cluster is given: objects as they stand, and jobs of other systems as a UnisonoJob with their code.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unisono_dialect::{kubernetes_objects, write};
+use unisono_job::{CodeFolder, CodeSource, Dialect, Image, Job, Note, label_from};
+
+use super::code::{self, CodeError, Parcel};
+use super::codes::CODE_STAYS;
+use super::translate::{translate, without_image};
+use crate::error::Error;
+use crate::job_file::JobFile;
+use crate::settings::Settings;
+
+/// What a cluster is given.
+#[derive(Debug, Default)]
+pub(super) struct Submission {
+    /// Objects in the order in which they are given.
+    pub(super) items: Vec<Item>,
+    /// What there is to tell.
+    pub(super) notes: Vec<Note>,
+}
+
+/// One object, and what goes with it.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// The object.
+    pub(super) object: Value,
+    /// The job in it, if it is one.
+    pub(super) job: Option<Job>,
+    /// Whether the object is ours, made of a file of another system; others are applied as they are.
+    pub(super) is_made: bool,
+    /// Code that travels, by the beginning of its ConfigMaps' names.
+    pub(super) parcels: Vec<(String, Parcel)>,
+}
+
+/// Prepares all of a file; none when faults stand in the way, which are then among the notes.
+pub(super) fn prepare(
+    file: &JobFile,
+    chosen: Option<&str>,
+    folder: &Path,
+    settings: &Settings,
+) -> Result<Submission, Error> {
+    let mut submission = Submission::default();
+    // A UnisonoJob that was written for another system is an object all the same.
+    let is_object = |dialect: Option<Dialect>| dialect.is_some_and(Dialect::is_kubernetes_object);
+    let readings =
+        file.readings.iter().filter_map(|it| Some((is_object(it.dialect), it.job.as_ref()?)));
+    let (mut objects, others): (Vec<_>, Vec<_>) = readings.partition(|(is_object, _)| *is_object);
+    for object in kubernetes_objects(file.text.as_bytes()) {
+        let name = name(&object);
+        let at = objects.iter().position(|(_, job)| name == Some(job.name.as_str()));
+        match at.map(|at| objects.remove(at).1) {
+            Some(job) if needs_translation(job) => submission.translate(job, folder, settings)?,
+            Some(job) => {
+                submission.notes.extend(without_image(job));
+                submission.add(object, Some(job.clone()));
+            }
+            // Another job than the one that was asked for.
+            None if is_job(&object) && chosen.is_some() => {}
+            None => submission.add(object, None),
+        }
+    }
+    for (_, job) in others {
+        submission.translate(job, folder, settings)?;
+    }
+    Ok(submission)
+}
+
+/// The name of the job in an object: its own, or the one that no object can have.
+fn name(object: &Value) -> Option<&str> {
+    let metadata = object.get("metadata")?;
+    let written = metadata.get("annotations").and_then(|it| it.get("unisono.dev/job-name"));
+    written.or_else(|| metadata.get("name"))?.as_str()
+}
+
+fn is_job(object: &Value) -> bool {
+    ["MPIJob", "MPI", "UnisonoJob"].iter().any(|kind| object["kind"] == *kind)
+}
+
+/// Whether the job names something that only this machine or another system knows.
+fn needs_translation(job: &Job) -> bool {
+    let names_environment =
+        |image: &Option<Image>| matches!(image, Some(Image::AzureEnvironment(_)));
+    let is_here = |code: &CodeFolder| matches!(code.source(), CodeSource::Path(_));
+    job.groups
+        .iter()
+        .any(|group| names_environment(&group.image) || group.code.as_ref().is_some_and(is_here))
+}
+
+impl Submission {
+    /// Whether a fault stands in the way.
+    pub(super) fn has_faults(&self) -> bool {
+        self.notes.iter().any(Note::is_fault)
+    }
+
+    /// The jobs of it.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.items.iter().filter_map(|item| item.job.as_ref())
+    }
+
+    fn add(&mut self, object: Value, job: Option<Job>) {
+        self.items.push(Item { object, job, is_made: false, parcels: Vec::new() });
+    }
+
+    fn translate(&mut self, job: &Job, folder: &Path, settings: &Settings) -> Result<(), Error> {
+        let (translated, notes) = translate(job, &settings.cluster_map);
+        self.notes.extend(notes);
+        let Some(mut job) = translated else { return Ok(()) };
+        let volume = &settings.code_volume.value;
+        let parcels = self.pack(&mut job, folder, volume)?;
+        let Some(written) = write(&job, Dialect::Unisono) else { return Ok(()) };
+        self.notes.extend(written.notes);
+        let object = kubernetes_objects(written.text.as_bytes()).into_iter().next();
+        let object = object.unwrap_or_default();
+        self.items.push(Item { object, job: Some(job), is_made: true, parcels });
+        Ok(())
+    }
+
+    /// Packs the code of a job, each folder once, and tells its groups where it will be.
+    fn pack(
+        &mut self,
+        job: &mut Job,
+        folder: &Path,
+        volume: &str,
+    ) -> Result<Vec<(String, Parcel)>, Error> {
+        let stem = label_from(job.name.as_str(), unisono_job::MAX_LABEL);
+        let mut parcels: Vec<(String, Parcel)> = Vec::new();
+        let mut known: BTreeMap<PathBuf, Option<CodeFolder>> = BTreeMap::new();
+        for group in &mut job.groups {
+            let Some(code) = &group.code else { continue };
+            let CodeSource::Path(path) = code.source() else { continue };
+            let at = folder.join(path);
+            if let Some(found) = known.get(&at) {
+                group.code.clone_from(found);
+                continue;
+            }
+            let found = match code::pack(&at) {
+                _ if is_address(path) && volume.is_empty() => {
+                    self.notes.push(stays(path));
+                    None
+                }
+                Ok(parcel) => {
+                    let name = match parcels.len() {
+                        0 => format!("{stem}-code"),
+                        more => format!("{stem}-code{more}"),
+                    };
+                    let count = u32::try_from(parcel.pieces.len()).unwrap_or(u32::MAX);
+                    parcels.push((name.clone(), parcel));
+                    Some(CodeFolder::pieces(&name, count))
+                }
+                Err(CodeError::TooLarge { .. } | CodeError::Missing(_)) if !volume.is_empty() => {
+                    Some(CodeFolder::volume(volume))
+                }
+                Err(error) => return Err(cannot_travel(error)),
+            };
+            known.insert(at, found.clone());
+            group.code = found;
+        }
+        Ok(parcels)
+    }
+}
+
+/// Whether a path is of another file system than this machine's.
+fn is_address(path: &str) -> bool {
+    path.contains("://") || path.starts_with('$') || path.starts_with("azureml:")
+}
+
+fn stays(path: &str) -> Note {
+    let message = format!("the code at `{path}` does not travel with the job");
+    let hint = "copy it here and name that folder, or put it into a volume: --code-volume";
+    Note::new(&CODE_STAYS, message).hint(hint)
+}
+
+fn cannot_travel(error: CodeError) -> Error {
+    Error::Run { message: error.to_string(), hint: Some(error.hint()), source: None }
+}

@@ -1,0 +1,284 @@
+//! A job of a system that a cluster does not know, as one that it does: names of that system are looked up in the settings.
+//! A job and settings enter, a job whose images, namespace, queue and nodes are the cluster's leaves, or faults. Pure.
+
+use serde_json::{Value, json};
+use unisono_dialect::{compute_target, pod_template};
+use unisono_job::{Extras, Group, Image, Job, Note, Quantity, System, is_dns_label, label_from};
+
+use super::codes::{NO_IMAGE, RDMA_UNMAPPED, UNMAPPED_ENVIRONMENT, UNMAPPED_PLACE};
+use crate::settings::{ClusterMap, PlaceInCluster, Rdma};
+
+/// The label by which jobs of an experiment are found.
+pub(crate) const EXPERIMENT: &str = "unisono.dev/experiment";
+
+/// A job for the cluster, with what there is to tell about it; none when a fault stands in its way.
+pub(super) fn translate(job: &Job, map: &ClusterMap) -> (Option<Job>, Vec<Note>) {
+    let mut notes = Vec::new();
+    let mut job = job.clone();
+    label_experiment(&mut job);
+    place(&mut job, map, &mut notes);
+    for at in 0..job.groups.len() {
+        let place = job.groups.get(at).and_then(|it| job.origins.of(&format!("{}.image", it.name)));
+        let place = place.cloned();
+        let Some(group) = job.groups.get_mut(at) else { continue };
+        if let Some(fault) = map_image(group, map) {
+            let fault = fault.at(place);
+            if !notes.contains(&fault) {
+                notes.push(fault);
+            }
+        }
+        if asks_for_rdma(group) {
+            match &map.rdma {
+                Some(rdma) => give_rdma(group, &rdma.value),
+                None => notes.push(no_rdma(&group.name)),
+            }
+        }
+    }
+    let faulty = notes.iter().any(Note::is_fault);
+    ((!faulty).then_some(job), notes)
+}
+
+fn label_experiment(job: &mut Job) {
+    if let Some(experiment) = &job.experiment {
+        let label = label_from(experiment, unisono_job::MAX_LABEL);
+        job.labels.insert(EXPERIMENT.to_owned(), label);
+    }
+}
+
+/// Puts the job where its compute target or virtual cluster is.
+fn place(job: &mut Job, map: &ClusterMap, notes: &mut Vec<Note>) {
+    let (table, name, places) = match job.dialect.system() {
+        System::AzureMl => ("compute", compute_target(job), &map.compute),
+        System::OpenPai => {
+            ("virtual_clusters", job.policies.gang.queue.clone(), &map.virtual_clusters)
+        }
+        System::Kubeflow | System::KubeBatch | System::Unisono => return,
+    };
+    let Some(name) = name else { return };
+    match places.get(&name) {
+        Some(place) => put(job, &place.value),
+        // OpenPAI's usual virtual cluster is nobody's wish, and not everybody has queues.
+        None if name == "default" || name == "local" => job.policies.gang.queue = None,
+        None => {
+            if job.dialect.system() == System::OpenPai {
+                job.policies.gang.queue = None;
+            }
+            let message = format!("no setting says where `{name}` is in the cluster");
+            let hint = format!("in unisono.toml: [{table}.{}] namespace = \"…\"", key(&name));
+            notes.push(Note::new(&UNMAPPED_PLACE, message).hint(hint));
+        }
+    }
+}
+
+fn put(job: &mut Job, place: &PlaceInCluster) {
+    if place.namespace.is_some() {
+        job.namespace.clone_from(&place.namespace);
+    }
+    job.policies.gang.queue.clone_from(&place.queue);
+    if place.priority_class.is_some() {
+        job.policies.gang.priority_class.clone_from(&place.priority_class);
+    }
+    if place.node_selector.is_empty() {
+        return;
+    }
+    for group in &mut job.groups {
+        change_template(group, |template| {
+            let slot = &mut template["spec"]["nodeSelector"];
+            for (label, value) in &place.node_selector {
+                slot[label] = value.as_str().into();
+            }
+        });
+    }
+}
+
+/// Gives the group an image of the cluster; what leaves is why not.
+fn map_image(group: &mut Group, map: &ClusterMap) -> Option<Note> {
+    match &group.image {
+        Some(Image::Container(image)) => {
+            if let Some(other) = map.images.get(image) {
+                group.image = Some(Image::Container(other.value.clone()));
+            }
+            None
+        }
+        Some(Image::AzureEnvironment(name)) => match map.environment(name) {
+            Some(image) => {
+                group.image = Some(Image::Container(image.to_owned()));
+                None
+            }
+            None => {
+                let message = format!("no setting says which image `{name}` is");
+                let hint = format!(
+                    "add to unisono.toml, under [environments]: \"{name}\" = \"REGISTRY/IMAGE:TAG\""
+                );
+                Some(Note::new(&UNMAPPED_ENVIRONMENT, message).hint(hint))
+            }
+        },
+        None if has_image(group) => None,
+        None => Some(no_image(&group.name)),
+    }
+}
+
+/// A fault for every group of a UnisonoJob that has no image at all; other objects need none of their own.
+pub(super) fn without_image(job: &Job) -> Vec<Note> {
+    let is_own = job.dialect.system() == System::Unisono;
+    let without = job.groups.iter().filter(|it| is_own && it.image.is_none() && !has_image(it));
+    without.map(|group| no_image(&group.name)).collect()
+}
+
+fn no_image(group: &str) -> Note {
+    let message = format!("group `{group}` names no image, and a cluster needs one");
+    Note::new(&NO_IMAGE, message).hint("name it in the file: `image: REGISTRY/IMAGE:TAG`")
+}
+
+fn has_image(group: &Group) -> bool {
+    let index = group.extras.as_ref().map_or(0, |extras| extras.container);
+    let pointer = format!("/spec/containers/{index}/image");
+    group.extras.is_some() && pod_template(group).pointer(&pointer).is_some_and(Value::is_string)
+}
+
+/// OpenPAI exports its switch as a variable, whatever else it does.
+fn asks_for_rdma(group: &Group) -> bool {
+    let is_on = |value: &Option<String>| value.as_deref() == Some("true");
+    group.env.iter().any(|it| it.name == "paiAzRDMA" && is_on(&it.value))
+}
+
+fn no_rdma(group: &str) -> Note {
+    let message = format!("`{group}` asks for RDMA, and no setting says how it gets it");
+    let example =
+        "in unisono.toml: [rdma] resources = { \"rdma/hca\" = \"1\" }, lock_memory = true";
+    Note::new(&RDMA_UNMAPPED, message).hint(example)
+}
+
+fn give_rdma(group: &mut Group, rdma: &Rdma) {
+    for (name, amount) in &rdma.resources {
+        if let Ok(amount) = Quantity::parse(amount) {
+            group.resources.limits.insert(name.clone(), amount);
+        }
+    }
+    change_template(group, |template| {
+        let spec = &mut template["spec"];
+        if rdma.lock_memory {
+            let capabilities = json!({"add": ["IPC_LOCK"]});
+            spec["containers"][0]["securityContext"]["capabilities"] = capabilities;
+        }
+        for (at, path) in rdma.mounts.iter().enumerate() {
+            let name = format!("rdma-{at}");
+            let mount = json!({"name": name, "mountPath": path, "readOnly": true});
+            push(&mut spec["containers"][0]["volumeMounts"], mount);
+            push(&mut spec["volumes"], json!({"name": name, "hostPath": {"path": path}}));
+        }
+    });
+}
+
+/// Changes the pod template of a group, which gets one if it has none. What the group itself says stays with the group.
+fn change_template(group: &mut Group, change: impl FnOnce(&mut Value)) {
+    let mut template = match &group.extras {
+        Some(extras) => serde_json::from_str(&extras.template).unwrap_or_default(),
+        None => json!({"spec": {"containers": [{"name": container_name(&group.name)}]}}),
+    };
+    change(&mut template);
+    let extras = group.extras.get_or_insert_with(Extras::default);
+    extras.template = template.to_string();
+}
+
+fn container_name(group: &str) -> String {
+    label_from(group, unisono_job::MAX_LABEL)
+}
+
+fn push(list: &mut Value, item: Value) {
+    match list {
+        Value::Array(items) => items.push(item),
+        other => *other = json!([item]),
+    }
+}
+
+/// A name as TOML has it between dots.
+fn key(name: &str) -> String {
+    if is_dns_label(name) { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_dialect::{Options, read};
+
+    use super::*;
+
+    const AZURE: &str = "\
+name: ring
+type: MpiJob
+experiment_name: Ring Tests
+launcher: {spec: {command: mpirun -np 2 ./a, environment: azureml:mpi:3}}
+worker: {spec: {environment: azureml:mpi:3}}
+compute: {type: AmlCompute, target: d8-pool, instance_count: 2}
+";
+
+    fn map(text: &str) -> ClusterMap {
+        ClusterMap::parse(text).unwrap()
+    }
+
+    fn job(text: &str) -> Job {
+        let options = Options { az_rdma: true, ..Options::default() };
+        read(text.as_bytes(), &options).remove(0).job.unwrap()
+    }
+
+    #[test]
+    fn an_environment_without_an_image_is_a_fault_with_the_line_to_add() {
+        let (translated, notes) = translate(&job(AZURE), &ClusterMap::default());
+        assert_eq!(translated, None);
+        let [fault] = notes.iter().filter(|it| it.is_fault()).collect::<Vec<_>>()[..] else {
+            panic!("{notes:?}")
+        };
+        let hint = fault.hint.as_deref().unwrap();
+        assert!(hint.contains("\"azureml:mpi:3\" = \"REGISTRY/IMAGE:TAG\""), "{hint}");
+        assert!(fault.place.is_some(), "the fault is shown where it stands");
+    }
+
+    #[test]
+    fn an_azure_job_gets_its_image_namespace_queue_nodes_and_label() {
+        let map = map("\
+[environments]
+\"azureml:mpi\" = \"lab/mpi:3\"
+[compute.d8-pool]
+namespace = \"ml\"
+queue = \"batch\"
+node_selector = { pool = \"d8\" }
+");
+        let (translated, notes) = translate(&job(AZURE), &map);
+        let translated = translated.unwrap();
+        assert_eq!(notes, []);
+        assert_eq!(translated.namespace.as_deref(), Some("ml"));
+        assert_eq!(translated.policies.gang.queue.as_deref(), Some("batch"));
+        let label = &translated.labels[EXPERIMENT];
+        assert!(label.starts_with("ring-tests-"), "{label}");
+        let template = pod_template(&translated.groups[0]);
+        assert_eq!(template["spec"]["nodeSelector"]["pool"], "d8");
+        assert_eq!(template["spec"]["containers"][0]["image"], "lab/mpi:3");
+    }
+
+    #[test]
+    fn an_openpai_job_gets_rdma_and_another_image() {
+        let text = r#"{"jobName": "r", "image": "lab/impi", "virtualCluster": "vc1", "jobEnvs": {"paiAzRDMA": true},
+            "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
+        let map = map("\
+[images]
+\"lab/impi\" = \"registry.lab/impi:2\"
+[virtual_clusters.vc1]
+namespace = \"vc1\"
+[rdma]
+resources = { \"rdma/hca\" = \"1\" }
+mounts = [\"/etc/dat.conf\"]
+lock_memory = true
+");
+        let (translated, notes) = translate(&job(text), &map);
+        let translated = translated.unwrap();
+        assert_eq!(notes, []);
+        assert_eq!(translated.namespace.as_deref(), Some("vc1"));
+        assert_eq!(translated.policies.gang.queue, None);
+        let container = &pod_template(&translated.groups[0])["spec"]["containers"][0];
+        assert_eq!(container["image"], "registry.lab/impi:2");
+        assert_eq!(container["resources"]["limits"]["rdma/hca"], "1");
+        assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/dat.conf");
+        assert_eq!(container["securityContext"]["capabilities"]["add"][0], "IPC_LOCK");
+        assert_eq!(container["command"][2], "x");
+    }
+}

@@ -1,0 +1,220 @@
+//! A job of a cluster as people see it who follow it: what it waits for, every line with its rank and host, how it ended; or
+//! the same as JSON lines.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::json;
+use unisono_local::{LogUntagger, Piece};
+use unisono_plan::{Stage, Verdict};
+
+use super::console::Console;
+use super::run::prefix;
+use super::runs::RunView;
+use super::table::counted;
+use crate::cluster::{Applied, Choice, ClusterJob, Told};
+use crate::commands::RunOutput;
+
+/// What is shown of one job.
+pub(crate) struct FollowReport {
+    name: String,
+    namespace: String,
+    output: RunOutput,
+    raw: bool,
+    widest_host: usize,
+    shape: String,
+    view: RunView,
+    untagger: LogUntagger,
+    told_up: bool,
+}
+
+impl FollowReport {
+    /// A job that somebody begins to follow.
+    pub(crate) fn new(job: &ClusterJob, output: RunOutput, raw: bool) -> Self {
+        let hosts = job.plan.iter().flat_map(|plan| &plan.hosts);
+        let widest_host = hosts.map(|host| host.name.chars().count()).max().unwrap_or(0);
+        let ranks = job.plan.as_ref().and_then(|plan| plan.ranks);
+        let ranks = ranks.map(|it| format!("{} on ", counted(it, "rank"))).unwrap_or_default();
+        let hosts = job.plan.as_ref().map_or(0, |plan| plan.hosts.len());
+        Self {
+            name: job.object.name().to_owned(),
+            namespace: job.object.namespace().to_owned(),
+            output,
+            raw,
+            widest_host,
+            shape: format!("{ranks}{}", counted(hosts, "host")),
+            view: RunView::in_cluster(job),
+            untagger: LogUntagger::default(),
+            told_up: false,
+        }
+    }
+
+    /// The job's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Console {
+    /// Tells what became of an object.
+    pub(crate) fn applied(&mut self, applied: &Applied, output: RunOutput) -> io::Result<()> {
+        let Applied { kind, name, namespace, change, .. } = applied;
+        if output == RunOutput::Jsonl {
+            return self.json_line(&json!({
+                "event": change.name(), "kind": kind, "name": name, "namespace": namespace,
+            }));
+        }
+        let place = namespace.as_ref().map(|it| format!("{it}/")).unwrap_or_default();
+        self.talk(&format!("{kind} {place}{name} {}\n", change.name()));
+        Ok(())
+    }
+
+    /// Tells how to go on with a job that was submitted.
+    pub(crate) fn submitted(&mut self, job: &Applied, usual_namespace: &str) {
+        let elsewhere = job.namespace.as_deref().filter(|it| *it != usual_namespace);
+        let place = elsewhere.map(|it| format!(" --namespace {it}")).unwrap_or_default();
+        let name = &job.name;
+        self.talk(&format!(
+            "`unisono logs {name} --follow{place}` shows what it writes, `unisono status {name}{place}` where it is, `unisono stop {name}{place}` stops it\n"
+        ));
+    }
+
+    /// Tells what begins.
+    pub(crate) fn follow_begins(&mut self, report: &FollowReport) -> io::Result<()> {
+        match report.output {
+            RunOutput::Jsonl => self.json_line(&report.view),
+            RunOutput::Text => {
+                self.talk(&format!(
+                    "{}: {}, {}\n",
+                    report.name,
+                    report.shape,
+                    report.view.dialect()
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells what happens.
+    pub(crate) fn follow_goes_on(&mut self, report: &mut FollowReport, told: &Told<'_>) {
+        match told {
+            Told::Moved(job) => self.follow_moves(report, job),
+            Told::Wrote { host, bytes } => self.follow_line(report, host, bytes),
+            Told::Unread(fault) => {
+                let _exit = self.fail(fault);
+            }
+            Told::Interrupted => {}
+        }
+    }
+
+    fn follow_moves(&mut self, report: &mut FollowReport, job: &ClusterJob) {
+        if report.output == RunOutput::Jsonl {
+            return;
+        }
+        if job.status.stage == Stage::Running && !report.told_up {
+            report.told_up = true;
+            let hosts = job.plan.as_ref().map_or(0, |plan| plan.hosts.len());
+            let after = job.status.running_since.map(|at| at.0.saturating_sub(job.created()));
+            let after = after.map(|it| format!(" after {}", seconds(it))).unwrap_or_default();
+            self.talk(&format!("{} up{after}\n", counted(hosts, "host")));
+        }
+        let nobody = "no operator has looked at it yet; `unisono operator install` installs one";
+        let why = match job.why.first() {
+            Some(why) => why.as_str(),
+            None if !job.is_looked_at() => nobody,
+            None => return,
+        };
+        self.wait(&format!("{}: {why}", report.name));
+    }
+
+    fn follow_line(&mut self, report: &mut FollowReport, host: &str, bytes: &[u8]) {
+        for piece in report.untagger.take(host, bytes) {
+            self.follow_piece(report, host, &piece);
+        }
+    }
+
+    fn follow_piece(&mut self, report: &FollowReport, wrote_it: &str, piece: &Piece) {
+        let host = piece.host.as_deref().unwrap_or(wrote_it);
+        let is_error = piece.is_error == Some(true);
+        // Whoever reads what we write may have left; the job goes on.
+        let _nobody_reads = if report.output == RunOutput::Jsonl {
+            let text = String::from_utf8_lossy(&piece.bytes);
+            self.json_line(&json!({
+                "event": "output",
+                "host": host,
+                "rank": piece.rank,
+                "stream": if is_error { "stderr" } else { "stdout" },
+                "text": text.trim_end_matches('\n'),
+            }))
+        } else {
+            let mut line = Vec::new();
+            if !report.raw {
+                line.extend(prefix(piece.rank, host, report.widest_host).into_bytes());
+            }
+            line.extend_from_slice(&piece.bytes);
+            if !line.ends_with(b"\n") {
+                line.push(b'\n');
+            }
+            self.bytes(&line, is_error).and_then(|()| self.flush())
+        };
+    }
+
+    /// Asks whether a job is to be stopped; leaves it running where nobody can answer.
+    pub(crate) fn ask_what_now(&mut self, report: &FollowReport, can_ask: bool) -> Choice {
+        if !can_ask {
+            return Choice::Leave;
+        }
+        self.talk(&format!("\nstop {}? [y: stop it, N: leave it running, c: go on] ", report.name));
+        let mut answer = String::new();
+        match io::stdin().read_line(&mut answer) {
+            Ok(_) if answer.trim().eq_ignore_ascii_case("y") => Choice::Stop,
+            Ok(_) if answer.trim().eq_ignore_ascii_case("c") => Choice::GoOn,
+            Ok(_) | Err(_) => Choice::Leave,
+        }
+    }
+
+    /// Tells how to come back to a job that goes on.
+    pub(crate) fn come_back(&mut self, report: &FollowReport) {
+        let FollowReport { name, namespace, .. } = report;
+        self.talk(&format!(
+            "{name} goes on; `unisono logs {name} --engine kubernetes --namespace {namespace} --follow` comes back to it\n"
+        ));
+    }
+
+    /// Tells how it ended.
+    pub(crate) fn follow_ends(
+        &mut self,
+        report: &mut FollowReport,
+        job: &ClusterJob,
+    ) -> io::Result<()> {
+        for (host, piece) in report.untagger.rest() {
+            self.follow_piece(report, &host, &piece);
+        }
+        report.view = RunView::in_cluster(job);
+        if report.output == RunOutput::Jsonl {
+            return self.json_line(&json!({ "event": "ended", "run": report.view }));
+        }
+        if let Some(failure) = &job.status.first_failure {
+            let lines: String =
+                failure.ended.last_lines.iter().map(|line| format!("    {line}\n")).collect();
+            self.talk(&format!("{}\n{lines}", failure.sentence()));
+        }
+        let verdict = match job.status.end() {
+            Some(end) => match end.verdict {
+                Verdict::Succeeded => "succeeded".to_owned(),
+                Verdict::Failed => format!("failed with exit code {}", end.code),
+                Verdict::Stopped => "was stopped".to_owned(),
+            },
+            None => "has ended".to_owned(),
+        };
+        let took = job.status.completed.map(|at| at.0.saturating_sub(job.created()));
+        let took = took.map(|it| format!(", {} in all", seconds(it))).unwrap_or_default();
+        let FollowReport { name, namespace, shape, .. } = report;
+        self.talk(&format!("{name}: {verdict}, {shape}{took} ({namespace}/{name})\n"));
+        Ok(())
+    }
+}
+
+fn seconds(milliseconds: u64) -> String {
+    format!("{:.2} s", Duration::from_millis(milliseconds).as_secs_f64())
+}

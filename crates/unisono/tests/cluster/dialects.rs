@@ -1,0 +1,223 @@
+//! The same small MPI program in every dialect: it ends in the cluster as it does on this machine, with the same ranks on hosts
+//! of the same names.
+
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use unisono_testbed::mpi::{self, Flavour};
+use unisono_testbed::program::{Program, compile};
+use unisono_testcluster::{Cluster, Image};
+
+use crate::desk::Desk;
+
+/// What stands in the files below for the program, the image and the job's name.
+const PROGRAM: &str = "PROGRAM";
+const IMAGE: &str = "IMAGE";
+const NAME: &str = "NAME";
+
+/// Kubeflow's file since v1alpha2; such a job is called by its version.
+const TWO_ROLES: &str = "\
+apiVersion: kubeflow.org/NAME
+kind: MPIJob
+metadata: {name: NAME}
+spec:
+  slotsPerWorker: 2
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: c, image: IMAGE, command: [mpirun, -np, '4', PROGRAM]}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: c, image: IMAGE}]}}}
+";
+
+/// Every dialect with its file: four ranks, two on each of two hosts.
+const FILES: [(&str, &str); 14] = [
+    ("azure-mpijob", "\
+name: NAME
+type: MpiJob
+experiment_name: dialects
+launcher: {spec: {command: mpirun -np 4 --hostfile $AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
+worker: {spec: {environment: 'azureml:mpi:1'}}
+compute: {type: AmlCompute, target: pool, instance_count: 2}
+"),
+    ("azure-aks", "\
+name: NAME
+type: MpiJob
+launcher: {spec: {command: mpirun -np 4 PROGRAM, environment: 'azureml:mpi:1'}}
+worker: {num_replicas: 2, spec: {environment: 'azureml:mpi:1'}}
+compute: {type: AksCompute, target: pool}
+"),
+    ("azure-flat", "\
+name: NAME
+command: mpirun -np 4 PROGRAM
+environment: {docker: {image: IMAGE}}
+distributed: {mpi: {worker: {count: 2, slots_per: 2}}}
+compute: {infrastructure: managed, target: pool}
+"),
+    ("azure-v2", "\
+name: NAME
+type: command
+command: PROGRAM
+environment: azureml:mpi:1
+compute: azureml:pool
+distribution: {type: mpi, process_count_per_instance: 2}
+resources: {instance_count: 2}
+"),
+    ("openpai-v1", r#"{"jobName": "NAME", "image": "IMAGE", "taskRoles": [
+  {"name": "master", "taskNumber": 1, "memoryMB": 256, "minSucceededTaskCount": 1, "command": "mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM"},
+  {"name": "worker", "taskNumber": 2, "memoryMB": 256, "command": "sleep infinity"}]}"#),
+    ("openpai-v2", "\
+protocolVersion: 2
+name: NAME
+type: job
+prerequisites: [{protocolVersion: 2, name: mpi, type: dockerimage, uri: IMAGE}]
+taskRoles:
+  master:
+    instances: 1
+    dockerImage: mpi
+    completion: {minSucceededInstances: 1}
+    resourcePerInstance: {cpu: 1, memoryMB: 256, gpu: 0}
+    commands: ['mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM']
+  worker:
+    instances: 2
+    dockerImage: mpi
+    completion: {minSucceededInstances: -1}
+    resourcePerInstance: {cpu: 1, memoryMB: 256, gpu: 0}
+    commands: [sleep infinity]
+"),
+    ("v1alpha1", "\
+apiVersion: kubeflow.org/v1alpha1
+kind: MPIJob
+metadata: {name: NAME}
+spec:
+  replicas: 2
+  slotsPerWorker: 2
+  template: {spec: {containers: [{name: c, image: IMAGE, command: [mpirun, -np, '4', PROGRAM]}]}}
+"),
+    ("v1alpha2", TWO_ROLES),
+    ("v1", TWO_ROLES),
+    ("v2beta1", TWO_ROLES),
+    ("kube-batch-1", "\
+apiVersion: scheduling.incubator.k8s.io/v1alpha1
+kind: MPI
+metadata: {name: NAME}
+spec:
+  job:
+    apiVersion: batch/v1
+    kind: Job
+    spec:
+      completions: 4
+      parallelism: 4
+      template: {spec: {containers: [{name: c, image: IMAGE, command: [mpirun, -n, '4', PROGRAM]}]}}
+  podGroup: {spec: {minMember: 4}}
+"),
+    ("kube-batch-2", "\
+apiVersion: scheduling.incubator.k8s.io/v1alpha1
+kind: MPI
+metadata: {name: NAME}
+spec:
+  job:
+    completions: 4
+    parallelism: 4
+    template: {spec: {containers: [{name: c, image: IMAGE, command: [mpirun, -n, '4', PROGRAM]}]}}
+"),
+    ("unisono", "\
+apiVersion: unisono.dev/v1alpha1
+kind: UnisonoJob
+metadata: {name: NAME}
+spec:
+  groups:
+  - {name: launcher, run: Launch, image: IMAGE, command: [mpirun, -np, '4', PROGRAM]}
+  - {name: wide, slots: 3, image: IMAGE}
+  - {name: narrow, slots: 1, image: IMAGE}
+"),
+    ("unisono-code", "\
+apiVersion: unisono.dev/v1alpha1
+kind: UnisonoJob
+metadata: {name: NAME}
+spec:
+  groups:
+  - {name: node, replicas: 2, slots: 2, run: LaunchOnFirst, image: IMAGE, code: src, command: [mpirun, -np, '4', ./hello]}
+"),
+];
+
+/// The settings of whoever has all these files.
+fn settings() -> String {
+    format!("[environments]\n\"azureml:mpi\" = \"{}\"\n", Image::OpenMpi4.reference())
+}
+
+pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "dialects")?;
+    desk.file("unisono.toml", &settings())?;
+    let here = mpi::find(Flavour::OpenMpi4)?;
+    let program = compile(Program::Hello, &here)?;
+    std::fs::create_dir_all(desk.home.path().join("src"))?;
+    std::fs::copy(&program, desk.home.path().join("src/hello"))?;
+    for (name, text) in FILES {
+        let file = file_name(text);
+        desk.file(&file, &filled(text, name, "/programs/openmpi4/hello"))?;
+        desk.done(&["submit", &file]).with_context(|| name.to_owned())?;
+    }
+    let mut table = TITLE.to_owned();
+    for (name, text) in FILES {
+        let state = desk.ends(name)?;
+        let there = desk.done(&["logs", name, "--engine", "kubernetes"])?;
+        ensure!(state == "succeeded", "{name} {state}: {there}");
+        let file = file_name(text);
+        desk.file(&file, &filled(text, name, &program.display().to_string()))?;
+        let here = run_here(&desk, &file, &here.prefix.display().to_string())?;
+        ensure!(ranks(&there).len() == 4, "{name}: {there}");
+        ensure!(ranks(&there) == ranks(&here), "{name}\nthere: {there}\nhere: {here}");
+        table += &row(name, &desk.status(name)?["run"], &there);
+    }
+    // For the documentation: `cargo xtask dialects` asks for it.
+    match std::env::var_os("UNISONO_TABLE") {
+        Some(path) => std::fs::write(path, table).context("write the table"),
+        None => Ok(()),
+    }
+}
+
+const TITLE: &str = "\
+| file | dialect | hosts | ranks | exit | where they ran, there as here |
+|---|---|---|---|---|---|
+";
+
+/// What became of one file, as a row of a table.
+fn row(name: &str, run: &Value, said: &str) -> String {
+    let hosts: Vec<String> =
+        ranks(said).iter().filter_map(|line| Some(line.rsplit_once(' ')?.1.to_owned())).collect();
+    let dialect = run["dialect"].as_str().unwrap_or("-");
+    let places = hosts.join(", ");
+    format!(
+        "| {name} | `{dialect}` | {} | {} | {} | {places} |\n",
+        run["hosts"], run["ranks"], run["exit"]
+    )
+}
+
+/// The same file on this machine.
+fn run_here(desk: &Desk<'_>, file: &str, mpi: &str) -> anyhow::Result<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_unisono"))
+        .args(["run", file, "--raw", "--mpi", mpi])
+        .current_dir(desk.home.path())
+        .env("HOME", desk.home.path())
+        .env_remove("XDG_STATE_HOME")
+        .stdin(std::process::Stdio::null())
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{file} here: {said}");
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn file_name(text: &str) -> String {
+    if text.starts_with('{') { "job.json".to_owned() } else { "job.yaml".to_owned() }
+}
+
+fn filled(text: &str, name: &str, program: &str) -> String {
+    text.replace(NAME, name).replace(IMAGE, &Image::OpenMpi4.reference()).replace(PROGRAM, program)
+}
+
+/// What ranks said of themselves, in their order.
+fn ranks(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> =
+        text.lines().filter(|it| it.starts_with("rank ")).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}

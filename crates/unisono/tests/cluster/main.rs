@@ -1,0 +1,20 @@
+//! `unisono submit` on a real cluster: the same small MPI program in every dialect, and everything that can be in the way.
+
+mod desk;
+mod dialects;
+mod trouble;
+
+use std::process::ExitCode;
+
+use unisono_testcluster::{Image, Options, Suite};
+
+fn main() -> ExitCode {
+    let images = vec![Image::OpenMpi4];
+    Suite::new(Options { nodes: 2, images, ..Options::default() })
+        .test("a_job_of_every_dialect_ends_as_it_does_here", dialects::every_one)
+        .test("a_job_is_followed_looked_at_and_stopped", trouble::followed)
+        .test("ksonnets_commands_run_and_remove_a_job", trouble::ksonnet)
+        .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
+        .exclusive("without_an_operator_submitting_says_how_to_get_one", trouble::no_operator)
+        .run()
+}

@@ -1,0 +1,180 @@
+//! Following, stopping, and what can be in the way of a submission.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use unisono_testcluster::{Cluster, Image, wait};
+
+use crate::desk::{Desk, PATIENCE};
+
+/// An Azure job whose code travels with it.
+const TRAVELS: &str = "\
+name: travels
+type: MpiJob
+launcher: {spec: {command: 'true', code: {path: src}, environment: 'azureml:m:1'}}
+worker: {spec: {environment: 'azureml:m:1'}}
+compute: {type: AmlCompute, target: local, instance_count: 1}
+";
+
+/// An MPIJob whose launcher runs a line of shell, on two workers.
+fn job(name: &str, line: &str) -> String {
+    let image = Image::OpenMpi4.reference();
+    let container = json!({"name": "c", "image": image});
+    let mut launcher = container.clone();
+    launcher["command"] = json!(["sh", "-c", line]);
+    let template = |container: &Value| json!({"template": {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}});
+    let mut worker = template(&container);
+    worker["replicas"] = 2.into();
+    json!({
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": name},
+        "spec": {
+            "runPolicy": {"backoffLimit": 0},
+            "mpiReplicaSpecs": {"Launcher": template(&launcher), "Worker": worker},
+        },
+    })
+    .to_string()
+}
+
+pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "followed")?;
+    let line = "mpirun --allow-run-as-root --tag-output -np 2 /programs/openmpi4/hello; exit 3";
+    desk.file("three.json", &job("three", line))?;
+    let ended = desk.run(&["submit", "three.json", "--follow"])?;
+    ensure!(ended.code == 3, "{}: {}", ended.code, ended.err);
+    for rank in 0..2 {
+        let said = format!("   {rank} three-launcher | rank {rank} of 2 on three-worker-{rank}\n");
+        ensure!(ended.out.contains(&said), "no {said:?} in {}", ended.out);
+    }
+    ensure!(ended.err.contains("MPIJob followed/three created"), "{}", ended.err);
+    ensure!(ended.err.contains("three: failed with exit code 3"), "{}", ended.err);
+    let log = desk.done(&["logs", "three", "--rank", "1"])?;
+    ensure!(log == "rank 1 of 2 on three-worker-1\n", "{log}");
+
+    desk.file("long.json", &job("long", "echo begun; exec sleep 1000"))?;
+    let mut follower = desk.unisono(&["submit", "long.json", "--follow"])?;
+    let mut follower = follower.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut first = [0; 1];
+    follower.stdout.as_mut().context("its output is piped")?.read_exact(&mut first)?;
+    let state = desk.status("long")?["run"]["state"].clone();
+    ensure!(state == "running", "{state}");
+    // Nobody can be asked: the job goes on.
+    let interrupted =
+        std::process::Command::new("kill").args(["-INT", &follower.id().to_string()]).status()?;
+    ensure!(interrupted.success(), "kill: {interrupted}");
+    let left = follower.wait_with_output()?;
+    let said = String::from_utf8_lossy(&left.stderr);
+    ensure!(left.status.code() == Some(130) && said.contains("long goes on"), "{said}");
+    // Its command can run before the kubelets have told that its workers do.
+    wait::until(PATIENCE, "the command to be told as running", || {
+        let why = desk.done(&["why", "long"])?;
+        Ok(why.contains("the command runs on long-launcher").then_some(()))
+    })?;
+    desk.done(&["stop", "long"])?;
+    ensure!(desk.ends("long")? == "stopped");
+    let list = desk.done(&["list", "--engine", "kubernetes"])?;
+    for part in ["three", "long", "failed", "stopped", "kubeflow/v2beta1"] {
+        ensure!(list.contains(part), "{list}");
+    }
+    Ok(())
+}
+
+/// What ksonnet's users typed; a job without GPUs is one that only `mpi-job-custom` can say.
+pub(crate) fn ksonnet(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "ksonnet")?;
+    desk.done(&["ks", "init", "lab", "--namespace", "ksonnet"])?;
+    let ks = |line: &str| {
+        let words: Vec<&str> = std::iter::once("ks").chain(line.split(' ')).collect();
+        let output = desk.unisono(&words)?.current_dir(desk.home.path().join("lab")).output()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{line}: {said}");
+        anyhow::Ok(said)
+    };
+    let image = Image::OpenMpi4.reference();
+    ks(&format!(
+        "generate mpi-job-custom ring --replicas 2 --gpusPerReplica 0 --image {image} --command mpirun,/programs/openmpi4/hello"
+    ))?;
+    let said = ks("apply default -c ring")?;
+    ensure!(said.contains("MPIJob ksonnet/ring created"), "{said}");
+    ensure!(desk.ends("ring")? == "succeeded");
+    let log = desk.done(&["logs", "ring", "--engine", "kubernetes"])?;
+    for rank in 0..2 {
+        ensure!(log.contains(&format!("rank {rank} of 2 on ring-worker-{rank}\n")), "{log}");
+    }
+    let said = ks("delete default -c ring")?;
+    ensure!(said.contains("MPIJob ksonnet/ring removed"), "{said}");
+    ensure!(desk.names("mpijobs")?.is_empty());
+    wait::until(PATIENCE, "its pods to be gone", || {
+        Ok(desk.names("pods")?.is_empty().then_some(()))
+    })
+}
+
+pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "failures")?;
+    // Nothing in the cluster has such an image.
+    let missing =
+        job("imageless", "true").replace(&Image::OpenMpi4.reference(), "unisono.test/none:1");
+    desk.file("imageless.json", &missing)?;
+    desk.done(&["submit", "imageless.json"])?;
+    wait::until(PATIENCE, "the missing image to be told", || {
+        let why = desk.done(&["why", "imageless"])?;
+        Ok(why.contains("unisono.test/none:1").then_some(()))
+    })?;
+    desk.done(&["stop", "imageless"])?;
+    desk.ends("imageless")?;
+
+    // The quota lets the job in, but not its code.
+    let objects = format!("/api/v1/namespaces/{}/resourcequotas", desk.namespace);
+    let maps = desk.names("configmaps")?.len();
+    cluster.api().create(
+        &objects,
+        &json!({"metadata": {"name": "few"}, "spec": {"hard": {"count/configmaps": maps.to_string()}}}),
+    )?;
+    wait::until(PATIENCE, "the quota to be counted", || {
+        let quota = cluster.api().get(&format!("{objects}/few"))?;
+        Ok(quota["status"]["used"]["count/configmaps"].is_string().then_some(()))
+    })?;
+    desk.file("src/a", "x")?;
+    let image = Image::OpenMpi4.reference();
+    desk.file("travels.yaml", TRAVELS)?;
+    let unmapped = desk.run(&["submit", "travels.yaml"])?;
+    ensure!(unmapped.code == 1 && unmapped.err.contains("\"azureml:m:1\" ="), "{}", unmapped.err);
+    desk.file("unisono.toml", &format!("[environments]\n\"azureml:m:1\" = \"{image}\"\n"))?;
+    let refused = desk.run(&["submit", "travels.yaml"])?;
+    ensure!(refused.code == 125 && refused.err.contains("exceeded quota"), "{}", refused.err);
+    ensure!(desk.names("unisonojobs")?.is_empty(), "the job was left behind");
+
+    // A namespace that is going takes nothing new.
+    let finalizer = json!({"metadata": {"name": "going"}});
+    cluster.api().create("/api/v1/namespaces", &finalizer)?;
+    let held = json!({"metadata": {"name": "held", "finalizers": ["unisono.test/held"]}});
+    let maps = "/api/v1/namespaces/going/configmaps";
+    cluster.api().create(maps, &held)?;
+    cluster.api().delete("/api/v1/namespaces/going")?;
+    desk.file(
+        "late.json",
+        &job("late", "true")
+            .replace("\"name\":\"late\"", "\"name\":\"late\",\"namespace\":\"going\""),
+    )?;
+    let refused = desk.run(&["submit", "late.json"])?;
+    ensure!(refused.code == 125 && refused.err.contains("being terminated"), "{}", refused.err);
+    cluster.api().merge(&format!("{maps}/held"), &json!({"metadata": {"finalizers": null}}))?;
+    Ok(())
+}
+
+pub(crate) fn no_operator(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::without_operator(cluster, "bare")?;
+    for definition in ["mpijobs.kubeflow.org", "unisonojobs.unisono.dev"] {
+        cluster.kubectl(&["delete", "crd", definition, "--ignore-not-found", "--wait"])?;
+    }
+    desk.file("pi.json", &job("pi", "true"))?;
+    let refused = desk.run(&["submit", "pi.json"])?;
+    ensure!(refused.code == 125, "{}", refused.err);
+    for part in ["does not know MPIJob (kubeflow.org/v2beta1)", "unisono operator install"] {
+        ensure!(refused.err.contains(part), "{}", refused.err);
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! What can be seen of a run by programs, from other terminals, and of a file with several jobs.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use unisono_testbed::mpi::Flavour;
+use unisono_testbed::program::Program;
+
+use crate::{SOON, User, first_line, text};
+
+#[test]
+fn programs_are_told_every_event_and_every_line_as_json() {
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Hello);
+    let words = ["run", "--output", "jsonl", "--hosts", "2", "--slots", "1", "--", "mpirun"];
+    let output = user.unisono(&[&words[..], &["-n", "2", &program]].concat()).output();
+    let output = output.expect("run unisono");
+    let said = text(&output.stdout);
+    let lines: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines[0]["job"].as_str(), lines[0]["ranks"].as_u64()), (Some("mpirun"), Some(2)));
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert!(events.contains(&"output"), "{said}");
+    for rank in 0..2 {
+        let wrote = lines.iter().find(|line| line["rank"] == rank).expect("it wrote a line");
+        let told = format!("rank {rank} of 2 on mpirun-host-{rank}");
+        assert!(wrote["text"].as_str().is_some_and(|it| it.starts_with(&told)), "{wrote}");
+        assert_eq!(wrote["stream"], "stdout");
+    }
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn logs_follow_one_host_to_the_end() {
+    let user = User::of(Flavour::OpenMpi4);
+    let job = r#"{"jobName": "duet", "image": "lab/x:1", "taskRoles": [
+        {"name": "main", "minSucceededTaskCount": 1, "command":
+         "echo begun; while [ ! -e go ]; do sleep 0.05; done; ssh other-0 echo nothing; echo ended"},
+        {"name": "other", "command": "echo other; sleep infinity"}]}"#;
+    std::fs::write(user.home.path().join("job.json"), job).expect("write the job");
+    let spawn = |words: &[&str]| {
+        let mut command = user.unisono(words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run unisono")
+    };
+    let run = spawn(&["run", "job.json"]);
+    crate::until(|| {
+        let other = user.unisono(&["logs", "--host", "other-0"]).output().expect("read");
+        let main = user.unisono(&["logs", "--host", "main-0"]).output().expect("read");
+        (text(&other.stdout), text(&main.stdout)) == ("other\n".to_owned(), "begun\n".to_owned())
+    });
+    let mut follows = spawn(&["logs", "--follow", "--host", "main-0"]);
+    assert_eq!(first_line(&mut follows), "begun\n");
+    std::fs::write(user.home.path().join("go"), "").expect("let it go");
+    assert!(run.wait_with_output().expect("it ends").status.success());
+    let rest = follows.wait_with_output().expect("it ends with the run");
+    assert_eq!(text(&rest.stdout), "nothing\nended\n");
+    let none = user.unisono(&["logs", "--host", "nobody"]).output().expect("read");
+    assert!(!none.status.success() && text(&none.stderr).contains("nothing was written there"));
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn one_of_several_jobs_of_a_file_is_run_by_name() {
+    let user = User::of(Flavour::OpenMpi4);
+    let mut file = std::fs::File::create(user.home.path().join("both.yaml")).expect("make a file");
+    for name in ["first", "second"] {
+        write!(
+            file,
+            "---\napiVersion: unisono.dev/v1alpha1\nkind: UnisonoJob\nmetadata: {{name: {name}}}\nspec:\n  \
+             groups: [{{name: host, slots: 1, run: LaunchOnFirst, script: echo {name}}}]\n"
+        )
+        .expect("write the jobs");
+    }
+    let output = user.unisono(&["run", "both.yaml", "--job", "second", "--raw"]).output();
+    assert_eq!(text(&output.expect("run unisono").stdout), "second\n");
+    let output = user.unisono(&["run", "both.yaml"]).output().expect("run unisono");
+    let told = text(&output.stderr);
+    assert!(told.contains("choose one with --job: first, second"), "{told}");
+    assert_eq!(text(&output.stdout), "");
+}
