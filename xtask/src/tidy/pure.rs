@@ -11,10 +11,13 @@ use serde_json::Value;
 const PURE: [&str; 3] = ["unisono-job", "unisono-dialect", "unisono-plan"];
 
 /// What would let them do: run tasks, talk over networks, roll dice, ask for the time.
-const FORBIDDEN: [&str; 12] = [
+const FORBIDDEN: [&str; 15] = [
     "tokio",
     "async-std",
     "smol",
+    "mio",
+    "rustix",
+    "libc",
     "hyper",
     "reqwest",
     "kube",
@@ -28,7 +31,8 @@ const FORBIDDEN: [&str; 12] = [
 
 pub(super) fn breaches(root: &Path) -> anyhow::Result<Vec<String>> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        // A fresh machine has only what it built: what other systems need is fetched here.
+        .args(["metadata", "--format-version", "1", "--locked"])
         .current_dir(root)
         .output()
         .context("run cargo metadata")?;
