@@ -49,13 +49,16 @@ fn discover_hosts(job: &Job, facts: &Facts) -> Option<PlannedFile> {
     })
 }
 
+/// Where kube-batch's pods have the script that reaches other pods.
+pub(crate) const KUBE_EXEC: &str = "/entry/kubeexec.sh";
+
 /// The script by which scripts of the older versions reached a worker; it now calls our way to reach one.
 fn remote_shell_script(job: &Job, facts: &Facts) -> Option<PlannedFile> {
     let path = match job.dialect {
         Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 | Dialect::KubeflowV1 => {
             "/etc/mpi/kubexec.sh"
         }
-        Dialect::KubeBatch => "/entry/kubeexec.sh",
+        Dialect::KubeBatch => KUBE_EXEC,
         Dialect::AzureMpiJob
         | Dialect::AzureFlat
         | Dialect::AzureCommand

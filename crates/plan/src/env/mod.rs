@@ -4,6 +4,7 @@
 //! when hosts are up, is made on demand by [`of_host`] and [`with_addresses`].
 
 mod azure;
+mod kube_batch;
 mod kubeflow;
 mod local;
 mod mpi;
@@ -56,7 +57,8 @@ pub(crate) fn shared(job: &Job, facts: &Facts, group: &Group, launches: bool) ->
         System::Kubeflow => kubeflow::shared(job, group, launches),
         System::OpenPai => openpai::shared(job, facts, group),
         System::AzureMl if launches => azure::shared(&paths),
-        System::AzureMl | System::KubeBatch | System::Unisono => Vec::new(),
+        System::KubeBatch => kube_batch::shared(facts),
+        System::AzureMl | System::Unisono => Vec::new(),
     };
     if may_start_ranks(job, launches) {
         variables.extend(mpi::variables(job, facts, &paths));
