@@ -38,6 +38,8 @@ pub struct Children {
     pub pods: Vec<Arc<Pod>>,
     /// Its launcher Job, and none of anybody else.
     pub jobs: Vec<Arc<Job>>,
+    /// What the API server refused to make when it was last asked, in its own words.
+    pub refused: Option<String>,
 }
 
 /// Why children could not be listed or marked.
@@ -65,6 +67,7 @@ impl Children {
         Ok(Self {
             pods: pods.items.into_iter().map(Arc::new).collect(),
             jobs: jobs.items.into_iter().map(Arc::new).collect(),
+            refused: None,
         })
     }
 

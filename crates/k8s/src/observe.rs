@@ -51,7 +51,8 @@ pub fn observe(plan: &Plan, object: &JobObject, children: &Children) -> Observed
         seen.push(Seen { incarnation, state, address });
     }
     let (stop_requested, odd_spread) = (object.asks_to_stop(), odd_spread.map(|(_, odd)| odd));
-    Observed { seen, stop_requested, odd_spread, ..Observed::default() }
+    let refused = children.refused.clone();
+    Observed { seen, stop_requested, odd_spread, refused, ..Observed::default() }
 }
 
 /// Completes an end with what the container said last; what is odd about where its ranks ran leaves.

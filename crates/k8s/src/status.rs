@@ -261,6 +261,7 @@ mod tests {
                 pod("pi-worker-1", "worker"),
             ],
             jobs: vec![Arc::new(job)],
+            refused: None,
         };
         let running = object(&json!({
             "startTime": "2026-01-01T12:00:00Z",

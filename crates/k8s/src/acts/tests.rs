@@ -49,7 +49,7 @@ fn lost(pod: &mut Value) {
 }
 
 fn to_do(plan: &Plan, pods: Vec<Arc<Pod>>, status: &Status, want: &Want) -> Acts {
-    let children = Children { pods, jobs: Vec::new() };
+    let children = Children { pods, ..Children::default() };
     let metadata = json!({"name": "pi", "namespace": "lab", "uid": "1"});
     let object = JobObject::new(json!({"metadata": metadata})).unwrap();
     let seen = observe(plan, &object, &children).seen;
@@ -166,7 +166,7 @@ fn a_launcher_job_goes_while_the_job_is_suspended_and_tells_its_end() {
         "spec": {"managedBy": "unisono.dev/operator"},
     }))
     .unwrap();
-    let children = Children { pods: Vec::new(), jobs: vec![Arc::new(job)] };
+    let children = Children { jobs: vec![Arc::new(job)], ..Children::default() };
     let about = |stage| {
         let status = Status { stage, started: Some(Time(5_000)), ..Status::default() };
         acts(&plan, &want(0, &[]), &status, &status, &children, &[])

@@ -39,7 +39,7 @@ fn seen(member: Member, annotations: &Value, extra: &Value, status: &Value) -> S
         metadata.extend(extra.clone());
     }
     let pod: Pod = serde_json::from_value(pod).unwrap();
-    let children = Children { pods: vec![Arc::new(pod)], jobs: Vec::new() };
+    let children = Children { pods: vec![Arc::new(pod)], ..Children::default() };
     let observed = observe(&plan(JOBS[3].1), &object(), &children);
     assert_eq!(observed.seen[0].incarnation, Incarnation { member, epoch: 4 });
     observed.seen[0].state.clone()
@@ -246,7 +246,7 @@ fn a_job_that_is_in_its_own_way_is_told_so() {
     plan.job.groups[1].resources.requests.insert("cpu".to_owned(), one);
     let node = Some("node-1");
     let pods = vec![pod(LAUNCHER, None, &refused), pod(WORKER, node, &up), pod(other, node, &up)];
-    let children = Children { pods, jobs: Vec::new() };
+    let children = Children { pods, ..Children::default() };
     let told = "it cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu.; \
         pi-worker-0 and 1 more hosts of this job hold 2 CPUs";
     let seen = observe(&plan, &object(), &children).seen;
@@ -275,7 +275,7 @@ fn what_another_operator_made_is_seen_as_the_members_it_is() {
             foreign_pod("pi-launcher-x7k2p", "launcher", &running),
             foreign_pod("pi-worker-1", "worker", &running),
         ];
-        let children = Children { pods, jobs: vec![job(status)] };
+        let children = Children { pods, jobs: vec![job(status)], refused: None };
         observe(&plan(JOBS[3].1), &object(), &children).seen
     };
     let seen = look(&json!({"active": 1, "startTime": "2026-01-01T12:00:00Z"}));

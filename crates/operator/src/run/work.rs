@@ -138,7 +138,8 @@ impl Worker {
         snapshot: Snapshot,
         memory: &mut Memory,
     ) -> Result<Option<Instant>, LookError> {
-        let Snapshot { object, children } = snapshot;
+        let Snapshot { object, mut children } = snapshot;
+        children.refused.clone_from(&memory.trouble);
         if object.is_going() {
             return Ok(None);
         }

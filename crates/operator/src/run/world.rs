@@ -74,7 +74,8 @@ impl World {
         let jobs: Vec<Arc<Job>> =
             self.jobs.of(key).filter(|job| belongs(&***job, object.uid(), &[])).cloned().collect();
         let pods = self.pods.of(key).filter(|pod| belongs(&***pod, object.uid(), &jobs));
-        let children = Children { pods: pods.cloned().collect(), jobs: jobs.clone() };
+        let children =
+            Children { pods: pods.cloned().collect(), jobs: jobs.clone(), refused: None };
         Some(Snapshot { object, children })
     }
 

@@ -121,12 +121,17 @@ pub(crate) fn quota(cluster: &Cluster) -> anyhow::Result<()> {
         let quota = json!({"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}});
         story.cluster.api().create(&quotas, &quota)?;
         story.create(&job("v2beta1", "refused", HELLO))?;
-        wait::until(PATIENCE, "a warning", || {
-            let events = story.kubectl(&["get", "events", "--output=json"])?;
-            Ok(events.contains("exceeded quota: few").then_some(()))
+        story.until("refused", "waiting, and says for what", |job| {
+            let why = job["status"]["unisono"]["why"].to_string();
+            why.contains("create Pod refused-") && why.contains("exceeded quota: few")
         })?;
+        let warned = told(story, "refused", "FailedWrite")?;
+        ensure!(warned.iter().any(|it| it.contains("exceeded quota: few")), "{warned:?}");
         story.cluster.api().delete(&format!("{quotas}/few"))?;
-        story.succeeds("refused").map(|_| ())
+        let ended = story.succeeds("refused")?;
+        let why = ended["status"]["unisono"]["why"].to_string();
+        ensure!(!why.contains("quota"), "{why}");
+        Ok(())
     })
 }
 

@@ -15,6 +15,8 @@ pub struct Observed {
     pub room: Room,
     /// Whether somebody asked to stop the job.
     pub stop_requested: bool,
+    /// What the platform refused to do for the job when it was last asked, in its own words.
+    pub refused: Option<String>,
     /// What is odd about where the ranks of the last try ran, as a sentence.
     pub odd_spread: Option<String>,
 }

@@ -129,7 +129,11 @@ pub(super) fn whys(
         Stage::Suspended => {
             stopping(plan, sight, |_| true).into_iter().chain([Why::Suspended]).collect()
         }
-        Stage::Starting => barrier::waits(plan, status, sight, now),
+        Stage::Starting => {
+            let refused = observed.refused.iter();
+            let refused = refused.map(|reason| Why::Refused { reason: reason.clone() });
+            refused.chain(barrier::waits(plan, status, sight, now)).collect()
+        }
         Stage::Running => running(plan, status, sight),
         Stage::Ended(_) => {
             let going = |host: &Host| {

@@ -22,6 +22,11 @@ pub enum Why {
         /// Why not.
         reason: String,
     },
+    /// The platform refuses what the job needs: a quota, a policy, a name that is taken.
+    Refused {
+        /// What it says.
+        reason: String,
+    },
     /// A host of an earlier try is still there.
     Clearing {
         /// Which.
@@ -99,6 +104,7 @@ impl fmt::Display for Why {
                 formatter.write_str("the job is suspended until somebody resumes it")
             }
             Self::Queued { reason } => write!(formatter, "the job waits in line: {reason}"),
+            Self::Refused { reason } => formatter.write_str(reason),
             Self::Clearing { host, others } => {
                 write!(formatter, "{host}{} of an earlier try is still there", and(*others))
             }

@@ -124,6 +124,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_platform_refuses_is_told_first_and_only_while_the_job_starts() {
+        let plan = plan(EngineKind::Kubernetes, |_| {});
+        let reason = "create Pod sample-work-1: exceeded quota".to_owned();
+        let refused = Observed { refused: Some(reason), ..seen(&[(LAUNCHER, UP), (WORKER, UP)]) };
+        let next = crate::step(&plan, &Status::default(), &refused, Time(0));
+        let said: Vec<String> = next.why.iter().map(ToString::to_string).collect();
+        assert_eq!(said[0], "create Pod sample-work-1: exceeded quota", "{said:?}");
+        let all = seen(&[(LAUNCHER, UP), (WORKER, UP), (OTHER_WORKER, UP)]);
+        let later = Observed { refused: refused.refused, ..all };
+        let next = crate::step(&plan, &next.status, &later, Time(1));
+        assert!(!next.why.iter().any(|why| matches!(why, Why::Refused { .. })), "{:?}", next.why);
+    }
+
+    #[test]
     fn a_gang_smaller_than_the_job_still_waits_for_every_host() {
         let plan = plan(EngineKind::Kubernetes, |job| {
             job.policies.gang.min_members = Some(2);
