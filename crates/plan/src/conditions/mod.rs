@@ -171,9 +171,14 @@ fn ended_happening(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happenin
 }
 
 /// What failed first, where the job failed.
+/// What failed first, as a sentence with what is likely behind it.
+pub fn first_failure(plan: &Plan, status: &Status) -> Option<String> {
+    status.first_failure.as_ref().map(|failure| failure::sentence(plan, failure))
+}
+
 fn failure_sentence(plan: &Plan, status: &Status) -> Option<String> {
-    let failure = status.first_failure.as_ref()?;
-    (status.end()?.verdict == crate::Verdict::Failed).then(|| failure::sentence(plan, failure))
+    first_failure(plan, status)
+        .filter(|_| status.end().is_some_and(|end| end.verdict == crate::Verdict::Failed))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use unisono_job::{Dialect, Note};
 use unisono_k8s::slim::Pod;
 use unisono_k8s::{Children, JobObject, Resource, marks, prior, told_why};
+use unisono_plan::conditions::first_failure;
 use unisono_plan::{Member, Plan, Status, lay_out};
 
 use super::{Applied, Cluster};
@@ -36,6 +37,11 @@ impl ClusterJob {
     pub(crate) fn is_looked_at(&self) -> bool {
         let status = self.object.status();
         status.get("unisono").is_some() || status.get("conditions").is_some()
+    }
+
+    /// What failed first, as a sentence.
+    pub(crate) fn first_failure(&self) -> Option<String> {
+        first_failure(self.plan.as_ref()?, &self.status)
     }
 
     /// What names the object in requests.

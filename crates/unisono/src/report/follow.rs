@@ -194,10 +194,10 @@ impl Console {
         if report.output == RunOutput::Jsonl {
             return self.json_line(&json!({ "event": "ended", "run": report.view }));
         }
-        if let Some(failure) = &job.status.first_failure {
+        if let (Some(failure), Some(sentence)) = (&job.status.first_failure, job.first_failure()) {
             let lines: String =
                 failure.ended.last_lines.iter().map(|line| format!("    {line}\n")).collect();
-            self.talk(&format!("{}\n{lines}", failure.sentence()));
+            self.talk(&format!("{sentence}\n{lines}"));
         }
         let verdict = match job.status.end() {
             Some(end) => match end.verdict {

@@ -74,8 +74,7 @@ impl WhyView {
     /// What the object of a job in a cluster tells.
     pub(crate) fn in_cluster(job: &ClusterJob) -> Self {
         let status = &job.status;
-        let mut why: Vec<String> =
-            status.first_failure.iter().map(|failure| failure.sentence()).collect();
+        let mut why = Vec::from_iter(job.first_failure());
         let (mut told, mut help) = (job.why.clone(), None);
         match &status.stage {
             Stage::Ended(end) => told = vec![format!("the job has ended: {}", end.reason.text())],
