@@ -23,7 +23,9 @@ use crate::cache::{self, Key};
 use crate::progress::Progress;
 
 pub(crate) use store::import;
-pub use unisono::{OPERATOR, UNISONO, operator_archive, static_unisono, unisono_archive};
+pub use unisono::{
+    OPERATOR, UNISONO, operator_archive, operator_archive_as, static_unisono, unisono_archive,
+};
 
 /// The image of every pod's sandbox.
 pub(crate) const PAUSE: &str = "unisono.test/pause:1";

@@ -23,7 +23,12 @@ pub fn unisono_archive() -> anyhow::Result<PathBuf> {
 
 /// Builds the agent and the whole program and packs both as [`OPERATOR`]. Takes minutes the first time.
 pub fn operator_archive() -> anyhow::Result<PathBuf> {
-    pack(OPERATOR, &[&static_program("agent")?, &static_unisono()?])
+    operator_archive_as(OPERATOR)
+}
+
+/// The same under another name, such as the one it is published by.
+pub fn operator_archive_as(reference: &str) -> anyhow::Result<PathBuf> {
+    pack(reference, &[&static_program("agent")?, &static_unisono()?])
 }
 
 /// Builds the whole program, static, and tells where it is.

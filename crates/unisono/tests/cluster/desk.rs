@@ -41,6 +41,14 @@ pub(crate) struct Ended {
     pub(crate) err: String,
 }
 
+impl Ended {
+    fn of(output: Output) -> Self {
+        let Output { status, stdout, stderr } = output;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { code: status.code().unwrap_or(-1), out: text(stdout), err: text(stderr) }
+    }
+}
+
 impl<'cluster> Desk<'cluster> {
     /// A desk with an operator for its namespace.
     pub(crate) fn new(
@@ -93,9 +101,16 @@ impl<'cluster> Desk<'cluster> {
 
     /// Runs the program to its end.
     pub(crate) fn run(&self, words: &[&str]) -> anyhow::Result<Ended> {
-        let Output { status, stdout, stderr } = self.unisono(words)?.output()?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Ended { code: status.code().unwrap_or(-1), out: text(stdout), err: text(stderr) })
+        Ok(Ended::of(self.unisono(words)?.output()?))
+    }
+
+    /// Types a line of ksonnet's in one of its applications; it must end well.
+    pub(crate) fn ks(&self, application: &str, line: &str) -> anyhow::Result<Ended> {
+        let words: Vec<&str> = std::iter::once("ks").chain(line.split(' ')).collect();
+        let mut command = self.unisono(&words)?;
+        let ended = Ended::of(command.current_dir(self.home.path().join(application)).output()?);
+        ensure!(ended.code == 0, "ks {line} ended with {}: {}", ended.code, ended.err);
+        Ok(ended)
     }
 
     /// Runs the program, which must end well; gives what it printed.
@@ -144,7 +159,8 @@ impl<'cluster> Desk<'cluster> {
     /// What the operator said, and what is in the namespace.
     fn log(&self) -> String {
         let said = fs::read_to_string(self.home.path().join("operator.log")).unwrap_or_default();
-        let words = ["get", "jobs,pods,mpijobs,unisonojobs", "-n", self.namespace, "-o", "wide"];
+        let words =
+            ["get", "jobs,pods,mpijobs,mpis,unisonojobs", "-n", self.namespace, "-o", "wide"];
         let left = self.cluster.kubectl(&words).unwrap_or_default();
         format!("\n{left}\n{said}")
     }

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use unisono_testbed::mpi::{self, Flavour};
 use unisono_testbed::program::{Program, compile};
 use unisono_testcluster::{Cluster, Image};
@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 14] = [
 name: NAME
 type: MpiJob
 experiment_name: dialects
-launcher: {spec: {command: mpirun -np 4 --hostfile $AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
+launcher: {spec: {command: mpirun -np 4 --hostfile AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
 worker: {spec: {environment: 'azureml:mpi:1'}}
 compute: {type: AmlCompute, target: pool, instance_count: 2}
 "),
@@ -139,6 +139,12 @@ spec:
 "),
 ];
 
+/// ksonnet's prototypes of a job, with what makes four ranks of them.
+const PROTOTYPES: [(&str, &str, &str); 2] = [
+    ("ks-simple", "mpi-job-simple", "--gpus 4"),
+    ("ks-custom", "mpi-job-custom", "--replicas 2 --gpusPerReplica 2"),
+];
+
 /// The settings of whoever has all these files.
 fn settings() -> String {
     format!("[environments]\n\"azureml:mpi\" = \"{}\"\n", Image::OpenMpi4.reference())
@@ -156,23 +162,63 @@ pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
         desk.file(&file, &filled(text, name, "/programs/openmpi4/hello"))?;
         desk.done(&["submit", &file]).with_context(|| name.to_owned())?;
     }
+    pretend_gpus(cluster)?;
+    generate(&desk, "there", "/programs/openmpi4/hello")?;
+    for (name, ..) in PROTOTYPES {
+        desk.ks("there", &format!("apply default -c {name}"))?;
+    }
+    let (mpi, program) = (here.prefix.display().to_string(), program.display().to_string());
     let mut table = TITLE.to_owned();
-    for (name, text) in FILES {
+    let mut compare = |name: &str, file: &str| {
         let state = desk.ends(name)?;
         let there = desk.done(&["logs", name, "--engine", "kubernetes"])?;
         ensure!(state == "succeeded", "{name} {state}: {there}");
-        let file = file_name(text);
-        desk.file(&file, &filled(text, name, &program.display().to_string()))?;
-        let here = run_here(&desk, &file, &here.prefix.display().to_string())?;
+        let here = run_here(&desk, file, &mpi)?;
         ensure!(ranks(&there).len() == 4, "{name}: {there}");
         ensure!(ranks(&there) == ranks(&here), "{name}\nthere: {there}\nhere: {here}");
         table += &row(name, &desk.status(name)?["run"], &there);
+        Ok(())
+    };
+    for (name, text) in FILES {
+        let file = file_name(text);
+        desk.file(&file, &filled(text, name, &program))?;
+        compare(name, &file)?;
+    }
+    generate(&desk, "here", &program)?;
+    for (name, ..) in PROTOTYPES {
+        let shown = desk.ks("here", &format!("show default -c {name}"))?;
+        desk.file("job.yaml", &shown.out)?;
+        compare(name, "job.yaml")?;
     }
     // For the documentation: `cargo xtask dialects` asks for it.
     match std::env::var_os("UNISONO_TABLE") {
         Some(path) => std::fs::write(path, table).context("write the table"),
         None => Ok(()),
     }
+}
+
+/// Makes nodes say that they have GPUs. Nobody uses them: a prototype of ksonnet's cannot do without.
+pub(crate) fn pretend_gpus(cluster: &Cluster) -> anyhow::Result<()> {
+    let gpus = json!({"nvidia.com/gpu": "8"});
+    for node in cluster.nodes() {
+        let path = format!("/api/v1/nodes/{}/status", node.name());
+        let status = json!({"status": {"capacity": gpus, "allocatable": gpus}});
+        cluster.api().merge(&path, &status)?;
+    }
+    Ok(())
+}
+
+/// An application of ksonnet's with a component of each prototype.
+fn generate(desk: &Desk<'_>, application: &str, program: &str) -> anyhow::Result<()> {
+    desk.done(&["ks", "init", application, "--namespace", desk.namespace])?;
+    let image = Image::OpenMpi4.reference();
+    for (name, prototype, size) in PROTOTYPES {
+        let line = format!(
+            "generate {prototype} {name} {size} --image {image} --command mpirun,-np,4,{program}"
+        );
+        desk.ks(application, &line)?;
+    }
+    Ok(())
 }
 
 const TITLE: &str = "\

@@ -2,6 +2,7 @@
 
 mod desk;
 mod dialects;
+mod failures;
 mod trouble;
 
 use std::process::ExitCode;
@@ -15,6 +16,10 @@ fn main() -> ExitCode {
         .test("a_job_is_followed_looked_at_and_stopped", trouble::followed)
         .test("ksonnets_commands_run_and_remove_a_job", trouble::ksonnet)
         .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
+        .test("a_bad_end_is_told_and_its_code_passed_on", failures::told)
+        .test("a_worker_without_an_image_keeps_its_job_waiting_and_is_told", failures::imageless)
+        .exclusive("a_job_survives_a_node_that_stops_in_the_middle", failures::node_stopped)
         .exclusive("without_an_operator_submitting_says_how_to_get_one", trouble::no_operator)
+        .exclusive("ksonnets_quick_start_installs_an_operator_and_runs_a_job", trouble::quick_start)
         .run()
 }

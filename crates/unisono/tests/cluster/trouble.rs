@@ -5,9 +5,11 @@ use std::process::Stdio;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use unisono_testcluster::{Cluster, Image, wait};
+use unisono_operator::manifests::default_image;
+use unisono_testcluster::{Cluster, Image, operator_archive_as, wait};
 
 use crate::desk::{Desk, PATIENCE};
+use crate::dialects::pretend_gpus;
 
 /// An Azure job whose code travels with it.
 const TRAVELS: &str = "\
@@ -86,13 +88,7 @@ pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
 pub(crate) fn ksonnet(cluster: &Cluster) -> anyhow::Result<()> {
     let desk = Desk::new(cluster, "ksonnet")?;
     desk.done(&["ks", "init", "lab", "--namespace", "ksonnet"])?;
-    let ks = |line: &str| {
-        let words: Vec<&str> = std::iter::once("ks").chain(line.split(' ')).collect();
-        let output = desk.unisono(&words)?.current_dir(desk.home.path().join("lab")).output()?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        ensure!(output.status.success(), "{line}: {said}");
-        anyhow::Ok(said)
-    };
+    let ks = |line: &str| anyhow::Ok(desk.ks("lab", line)?.err);
     let image = Image::OpenMpi4.reference();
     ks(&format!(
         "generate mpi-job-custom ring --replicas 2 --gpusPerReplica 0 --image {image} --command mpirun,/programs/openmpi4/hello"
@@ -112,20 +108,40 @@ pub(crate) fn ksonnet(cluster: &Cluster) -> anyhow::Result<()> {
     })
 }
 
+/// The quick start of ksonnet's package, from a cluster that has nothing.
+pub(crate) fn quick_start(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::without_operator(cluster, "quick")?;
+    cluster.load(&operator_archive_as(&default_image())?)?;
+    pretend_gpus(cluster)?;
+    desk.done(&["ks", "init", "lab", "--namespace", "quick"])?;
+    desk.ks("lab", "pkg install kubeflow/mpi-job@master")?;
+    desk.ks("lab", "generate mpi-operator mpi-operator --gpusPerNode 1")?;
+    let said = desk.ks("lab", "apply default -c mpi-operator")?.err;
+    ensure!(said.ends_with("the operator is ready\n"), "{said}");
+    let image = Image::OpenMpi4.reference();
+    desk.ks(
+        "lab",
+        &format!("generate mpi-job-simple bench --gpus 2 --image {image} --command mpirun,/programs/openmpi4/hello"),
+    )?;
+    desk.ks("lab", "apply default -c bench")?;
+    ensure!(desk.ends("bench")? == "succeeded");
+    let log = desk.done(&["logs", "bench", "--engine", "kubernetes"])?;
+    for rank in 0..2 {
+        ensure!(log.contains(&format!("rank {rank} of 2 on bench-worker-{rank}\n")), "{log}");
+    }
+    // It is not this job's own, but nobody else is to meet it.
+    let deployment = "deployment/unisono-operator";
+    cluster.kubectl(&[
+        "delete",
+        deployment,
+        "--namespace=unisono-system",
+        "--cascade=foreground",
+    ])?;
+    Ok(())
+}
+
 pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
     let desk = Desk::new(cluster, "failures")?;
-    // Nothing in the cluster has such an image.
-    let missing =
-        job("imageless", "true").replace(&Image::OpenMpi4.reference(), "unisono.test/none:1");
-    desk.file("imageless.json", &missing)?;
-    desk.done(&["submit", "imageless.json"])?;
-    wait::until(PATIENCE, "the missing image to be told", || {
-        let why = desk.done(&["why", "imageless"])?;
-        Ok(why.contains("unisono.test/none:1").then_some(()))
-    })?;
-    desk.done(&["stop", "imageless"])?;
-    desk.ends("imageless")?;
-
     // The quota lets the job in, but not its code.
     let objects = format!("/api/v1/namespaces/{}/resourcequotas", desk.namespace);
     let maps = desk.names("configmaps")?.len();
