@@ -1,9 +1,12 @@
-//! The two streams: standard output for data, standard error for talk, with colours only where they are wanted.
+//! The two streams: standard output for data, standard error for talk, with colours only where they are wanted. What a program
+//! wrote passes as it is: escapes and bytes that are no text are its own.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::io::{self, BufWriter, Write};
 
 use annotate_snippets::{Group, Level, Renderer};
+use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use unisono_job::{Note, Severity};
@@ -17,25 +20,55 @@ use crate::settings::ColorWhen;
 
 /// The streams of the program.
 pub(crate) struct Console {
-    out: BufWriter<AutoStream<io::Stdout>>,
-    err: AutoStream<io::Stderr>,
+    out: BufWriter<io::Stdout>,
+    err: io::Stderr,
+    out_looks: Looks,
+    err_looks: Looks,
     live: Live,
+}
+
+/// Whether our own words may have colours on a stream.
+#[derive(Clone, Copy)]
+enum Looks {
+    Coloured,
+    Plain,
+}
+
+impl Looks {
+    fn of(wanted: ColorWhen, automatic: ColorChoice) -> Self {
+        let coloured = match wanted {
+            ColorWhen::Auto => automatic != ColorChoice::Never,
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+        };
+        if coloured { Self::Coloured } else { Self::Plain }
+    }
+
+    fn dress(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Coloured => text.into(),
+            Self::Plain => strip_str(text).to_string().into(),
+        }
+    }
 }
 
 impl Console {
     /// The streams of this process.
     pub(crate) fn new(color: ColorWhen) -> Self {
-        let (stdout, stderr) = (io::stdout(), io::stderr());
-        let out_choice = choice(color, AutoStream::choice(&stdout));
-        let err_choice = choice(color, AutoStream::choice(&stderr));
-        let out = BufWriter::with_capacity(64 * 1024, AutoStream::new(stdout, out_choice));
-        Self { out, err: AutoStream::new(stderr, err_choice), live: Live::default() }
+        let (out, err) = (io::stdout(), io::stderr());
+        Self {
+            out_looks: Looks::of(color, AutoStream::choice(&out)),
+            err_looks: Looks::of(color, AutoStream::choice(&err)),
+            out: BufWriter::with_capacity(64 * 1024, out),
+            err,
+            live: Live::default(),
+        }
     }
 
-    /// Prints data as it is.
+    /// Prints data.
     pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
         self.live.clear();
-        self.out.write_all(text.as_bytes())?;
+        self.out.write_all(self.out_looks.dress(text).as_bytes())?;
         self.out.flush()
     }
 
@@ -43,14 +76,33 @@ impl Console {
     pub(crate) fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
         text.push('\n');
-        self.data(&text)
+        self.document(&text)
     }
 
     /// Prints one JSON line.
     pub(crate) fn json_line(&mut self, document: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(document).map_err(io::Error::from)?;
         text.push('\n');
-        self.data(&text)
+        self.document(&text)
+    }
+
+    /// Prints what a program reads, as it is.
+    fn document(&mut self, text: &str) -> io::Result<()> {
+        self.live.clear();
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Passes a program's bytes on behind words of ours.
+    pub(crate) fn prefixed(
+        &mut self,
+        prefix: &str,
+        bytes: &[u8],
+        is_error: bool,
+    ) -> io::Result<()> {
+        let looks = if is_error { self.err_looks } else { self.out_looks };
+        let line = [looks.dress(prefix).as_bytes(), bytes].concat();
+        self.bytes(&line, is_error)
     }
 
     /// Passes a program's bytes on, to the stream that it wrote them to. They may wait for [`Self::flush`].
@@ -74,7 +126,7 @@ impl Console {
         self.live.clear();
         // What cannot be written there is told here.
         let _nobody_listens = self.out.flush();
-        let _nobody_listens = self.err.write_all(text.as_bytes());
+        let _nobody_listens = self.err.write_all(self.err_looks.dress(text).as_bytes());
     }
 
     /// Shows on a terminal what is being waited for, until something else is written.
@@ -162,14 +214,6 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
         (false, Ok(())) => Exit::Fine,
         (false, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
         (false, Err(_)) => Exit::Usage,
-    }
-}
-
-fn choice(wanted: ColorWhen, automatic: ColorChoice) -> ColorChoice {
-    match wanted {
-        ColorWhen::Auto => automatic,
-        ColorWhen::Always => ColorChoice::Always,
-        ColorWhen::Never => ColorChoice::Never,
     }
 }
 

@@ -147,15 +147,15 @@ impl Console {
                 "text": text.trim_end_matches('\n'),
             }))
         } else {
-            let mut line = Vec::new();
-            if !report.raw {
-                line.extend(prefix(piece.rank, host, report.widest_host).into_bytes());
-            }
-            line.extend_from_slice(&piece.bytes);
+            let before = match report.raw {
+                true => String::new(),
+                false => prefix(piece.rank, host, report.widest_host),
+            };
+            let mut line = piece.bytes.clone();
             if !line.ends_with(b"\n") {
                 line.push(b'\n');
             }
-            self.bytes(&line, is_error).and_then(|()| self.flush())
+            self.prefixed(&before, &line, is_error).and_then(|()| self.flush())
         };
     }
 

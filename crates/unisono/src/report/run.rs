@@ -270,12 +270,12 @@ impl Console {
             let passed_on = self.bytes(&written.bytes, written.is_error);
             return report.note_loss("output could not be passed on", passed_on);
         }
-        let mut line = report.prefix(written).into_bytes();
-        line.extend_from_slice(&written.bytes);
+        let prefix = report.prefix(written);
+        let mut line = written.bytes.clone();
         if !line.ends_with(b"\n") {
             line.push(b'\n');
         }
-        let passed_on = self.bytes(&line, written.is_error);
+        let passed_on = self.prefixed(&prefix, &line, written.is_error);
         report.note_loss("output could not be passed on", passed_on);
     }
 

@@ -1,5 +1,6 @@
 //! Real runs on this machine: every dialect, with every MPI, on isolated hosts, through the program as users call it.
 
+mod bytes;
 mod documents;
 mod endurance;
 mod failures;
