@@ -217,13 +217,12 @@ fn carry_out(
         console.run_goes_on(&mut report, &told, SystemClock.now())
     });
     let status = outcome.map_err(|error| Error::run("cannot run the job", error))?;
-    let spread = report.finish(SystemClock.now());
-    context.console.run_ends(&mut report, &status)?;
+    let status = report.finish(status, SystemClock.now(), args.strict);
+    context.console.run_ends(&report, &status);
     drop(lock);
     // A job may want to be removed as soon as it has ended.
     let _swept = sweep(&runs, limits, SystemClock.now());
-    let not_as_planned = args.strict && !spread.as_planned;
-    Ok(exit(&status, not_as_planned || report.lost().is_some()))
+    Ok(exit(&status))
 }
 
 fn record(args: &RunArgs, plan: &Plan, identity: &Identity) -> RunRecord {
@@ -268,9 +267,8 @@ fn listen_for_interrupts(happenings: SyncSender<Happening>) -> std::io::Result<(
     Ok(())
 }
 
-/// A job that succeeded and cannot be believed has not succeeded.
-fn exit(status: &Status, not_believed: bool) -> Exit {
+/// The job's own code.
+fn exit(status: &Status) -> Exit {
     let code = status.end().map_or(125, |end| end.code);
-    let code = u8::try_from(code).unwrap_or(u8::MAX);
-    Exit::Job(if code == 0 && not_believed { 125 } else { code })
+    Exit::Job(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -1,22 +1,25 @@
 //! A run as people see it: which hosts came up, every line with its rank and host, and how it ended; or the same as JSON lines.
 
+mod closing;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use unisono_engine::{Event, What};
 use unisono_local::{RunDirectory, RunRecord, Told, Written};
-use unisono_plan::{Plan, Status, Time, Verdict, Why};
+use unisono_plan::{Plan, Time, Why};
 
 use super::advice::advice;
 use super::console::Console;
-use super::seats::{Seats, Spread};
+use super::seats::Seats;
 use super::table::counted;
-use super::why::unnoticed;
 use crate::commands::RunOutput;
+
+pub(super) use closing::Summary;
 
 /// Colours that ranks take turns with; none is red, which is for failures.
 const COLOURS: [AnsiColor; 5] =
@@ -36,16 +39,10 @@ pub(crate) struct RunReport<'run> {
     /// Why something that the job wrote could not be passed on or kept.
     lost: Option<String>,
     first_line: Option<Time>,
+    /// The job's end, not told before it is known whether it is believed.
+    end: Option<Event>,
     ended: Time,
-}
-
-/// What the end of a run leaves for others to read.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Summary {
-    /// Milliseconds until the first rank was seen or heard.
-    pub(crate) first_rank_ms: Option<u64>,
-    /// Milliseconds in all.
-    pub(crate) took_ms: u64,
+    summary: Summary,
 }
 
 impl<'run> RunReport<'run> {
@@ -72,22 +69,10 @@ impl<'run> RunReport<'run> {
             widest_host,
             lost: None,
             first_line: None,
+            end: None,
             ended: Time(record.began),
+            summary: Summary::default(),
         }
-    }
-
-    /// Takes note of the end, and compares where ranks ran with where they were planned.
-    pub(crate) fn finish(&mut self, now: Time) -> Spread {
-        self.ended = now;
-        self.seats.read(self.plan, &self.directory);
-        let kept = self.directory.replace("summary.json", &self.summary());
-        self.note_loss("the summary could not be kept", kept);
-        self.seats.spread(self.plan)
-    }
-
-    /// Why something that the job wrote could not be passed on or kept, if so.
-    pub(crate) fn lost(&self) -> Option<&str> {
-        self.lost.as_deref()
     }
 
     /// Remembers the first loss. A reader that has left wants no more: nothing is lost then.
@@ -97,14 +82,6 @@ impl<'run> RunReport<'run> {
         {
             self.lost.get_or_insert_with(|| format!("{what}: {error}"));
         }
-    }
-
-    fn summary(&self) -> Summary {
-        let began = Time(self.record.began);
-        let milliseconds =
-            |at: Time| u64::try_from(at.since(began).as_millis()).unwrap_or(u64::MAX);
-        let first = self.seats.first_rank.map(Time).into_iter().chain(self.first_line).min();
-        Summary { first_rank_ms: first.map(milliseconds), took_ms: milliseconds(self.ended) }
     }
 
     /// Keeps what was written in the run's directory.
@@ -120,15 +97,18 @@ impl<'run> RunReport<'run> {
         file.write_all(bytes)
     }
 
+    /// The host on which something was written: a rank's own, where it is known, not that of its launcher.
+    fn host_of(&mut self, written: &Written) -> Option<&str> {
+        match written.rank {
+            Some(rank) => self.seats.host_of(rank, self.plan, &self.directory),
+            None => self.plan.host(written.incarnation.member).map(|host| host.name.as_str()),
+        }
+    }
+
     /// What stands before a line.
     fn prefix(&mut self, written: &Written) -> String {
-        let wrote_it =
-            self.plan.host(written.incarnation.member).map_or("?", |host| host.name.as_str());
-        let host = match written.rank {
-            Some(rank) => self.seats.host_of(rank, self.plan, &self.directory),
-            None => wrote_it,
-        };
-        prefix(written.rank, host, self.widest_host)
+        let width = self.widest_host;
+        prefix(written.rank, self.host_of(written).unwrap_or_default(), width)
     }
 }
 
@@ -146,10 +126,20 @@ pub(super) fn prefix(rank: Option<u32>, host: &str, width: usize) -> String {
 #[derive(Serialize)]
 struct OutputView<'run> {
     event: &'static str,
-    host: &'run str,
+    /// The host of the rank, or of the command.
+    host: Option<&'run str>,
     rank: Option<u32>,
     stream: &'static str,
+    /// Without the line's end.
     text: &'run str,
+    /// Whether this is a piece of a line that goes on, or ends without a line's end.
+    #[serde(skip_serializing_if = "is_whole")]
+    partial: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
+const fn is_whole(partial: &bool) -> bool {
+    !*partial
 }
 
 impl Console {
@@ -204,6 +194,10 @@ impl Console {
     }
 
     fn run_event(&mut self, report: &mut RunReport<'_>, event: &Event) {
+        if matches!(event.what, What::Ended { .. }) {
+            report.end = Some(event.clone());
+            return;
+        }
         // A full disk must not stop the job.
         let kept = report.directory.append("events.jsonl", event);
         report.note_loss("an event could not be kept", kept);
@@ -256,12 +250,14 @@ impl Console {
         let stream = if written.is_error { "stderr" } else { "stdout" };
         if report.output == RunOutput::Jsonl {
             let text = String::from_utf8_lossy(&written.bytes);
+            let line = text.strip_suffix('\n');
             let view = OutputView {
                 event: "output",
-                host,
+                host: report.host_of(written),
                 rank: written.rank,
                 stream,
-                text: text.trim_end_matches('\n'),
+                text: line.unwrap_or(&text),
+                partial: line.is_none(),
             };
             let passed_on = self.json_line(&view);
             return report.note_loss("output could not be passed on", passed_on);
@@ -277,46 +273,6 @@ impl Console {
         }
         let passed_on = self.prefixed(&prefix, &line, written.is_error);
         report.note_loss("output could not be passed on", passed_on);
-    }
-
-    /// Tells how it ended.
-    pub(crate) fn run_ends(
-        &mut self,
-        report: &mut RunReport<'_>,
-        status: &Status,
-    ) -> io::Result<()> {
-        if report.output == RunOutput::Jsonl {
-            return Ok(());
-        }
-        let plan = report.plan;
-        if let Some(odd) = report.seats.spread(plan).told {
-            self.warn(&[format!("ranks did not run where they were planned: {odd}")]);
-        }
-        if let Some(lost) = report.lost() {
-            self.warn(&[lost.to_owned()]);
-        }
-        for sentence in unnoticed(&report.directory, status) {
-            self.talk(&format!("{sentence}\n"));
-        }
-        let summary = report.summary();
-        let took = seconds(summary.took_ms);
-        let first = summary.first_rank_ms.map(|it| format!(", first rank after {}", seconds(it)));
-        let (verdict, code) =
-            status.end().map_or((Verdict::Failed, 125), |end| (end.verdict, end.code));
-        let verdict = match verdict {
-            Verdict::Succeeded => "succeeded".to_owned(),
-            Verdict::Failed => format!("failed with exit code {code}"),
-            Verdict::Stopped => "was stopped".to_owned(),
-        };
-        let ranks =
-            plan.ranks.map(|ranks| format!("{} on ", counted(ranks, "rank"))).unwrap_or_default();
-        let hosts = counted(plan.hosts.len(), "host");
-        let first = first.unwrap_or_default();
-        self.talk(&format!(
-            "{}: {verdict}, {ranks}{hosts}{first}, {took} in all ({})\n",
-            plan.job.name, report.record.id
-        ));
-        Ok(())
     }
 }
 

@@ -58,6 +58,8 @@ impl RunView {
     pub(crate) fn of(directory: &RunDirectory, record: &RunRecord) -> Self {
         let status: Status = directory.read("status.json").unwrap_or_default();
         let running = directory.is_running();
+        let summary: Option<Summary> = directory.read("summary.json");
+        let doubt = || summary.as_ref()?.doubts.first().map(|it| format!("not believed: {it}"));
         let record = record.clone();
         Self {
             record: Record {
@@ -79,8 +81,8 @@ impl RunView {
             state: state(&status.stage, running),
             exit: status.end().map(|end| end.code),
             ended: status.completed.map(|at| at.0),
-            failure: status.first_failure.as_ref().map(|failure| failure.sentence()),
-            summary: directory.read("summary.json"),
+            failure: status.first_failure.as_ref().map(|it| it.sentence()).or_else(doubt),
+            summary,
         }
     }
 
@@ -113,14 +115,22 @@ impl RunView {
             exit: status.end().map(|end| end.code),
             ended: status.completed.map(|at| at.0),
             failure: status.first_failure.as_ref().map(|failure| failure.sentence()),
-            summary: after(status.completed)
-                .map(|took_ms| Summary { first_rank_ms: after(status.running_since), took_ms }),
+            summary: after(status.completed).map(|took_ms| Summary {
+                first_rank_ms: after(status.running_since),
+                took_ms,
+                ..Summary::default()
+            }),
         }
     }
 
     /// The experiment that the job belongs to.
     pub(crate) fn experiment(&self) -> Option<&str> {
         self.record.experiment.as_deref()
+    }
+
+    /// Why its success is not believed.
+    pub(super) fn doubts(&self) -> &[String] {
+        self.summary.as_ref().map_or(&[], |summary| &summary.doubts)
     }
 
     /// The dialect that the job was written in.
@@ -229,6 +239,9 @@ impl Console {
         let mut text = run.headline();
         if let Some(failure) = &run.failure {
             text.extend(["  ", failure, "\n"]);
+        }
+        for warning in run.summary.iter().flat_map(|summary| &summary.warnings) {
+            text.extend(["  warning: ", warning, "\n"]);
         }
         let mut table = Table::new(&[
             ("HOST", Align::Left),

@@ -1,6 +1,6 @@
 //! Where ranks really ran: tags and the launch proof enter, each rank's host and whether that is as planned leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unisono_agent::proof::{self, Event};
 use unisono_local::RunDirectory;
@@ -15,15 +15,6 @@ pub(super) struct Seats {
     pub(super) first_rank: Option<u64>,
 }
 
-/// Whether ranks ran where they were planned.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Spread {
-    /// They did, as far as anybody can tell.
-    pub(crate) as_planned: bool,
-    /// What is odd, as a sentence.
-    pub(crate) told: Option<String>,
-}
-
 impl Seats {
     /// Takes note of what a tag told.
     pub(super) fn learn(&mut self, rank: u32, host: &str) {
@@ -32,12 +23,17 @@ impl Seats {
         }
     }
 
-    /// The host of a rank; empty when nobody knows it.
-    pub(super) fn host_of(&mut self, rank: u32, plan: &Plan, directory: &RunDirectory) -> &str {
+    /// The host of a rank, when anybody knows it.
+    pub(super) fn host_of(
+        &mut self,
+        rank: u32,
+        plan: &Plan,
+        directory: &RunDirectory,
+    ) -> Option<&str> {
         if !self.hosts.contains_key(&rank) {
             self.read(plan, directory);
         }
-        self.hosts.get(&rank).map_or("", String::as_str)
+        self.hosts.get(&rank).map(String::as_str)
     }
 
     /// Reads what was added to the launch proof.
@@ -62,13 +58,19 @@ impl Seats {
         }
     }
 
-    /// Compares where ranks ran with where they were planned.
-    pub(super) fn spread(&self, plan: &Plan) -> Spread {
-        let mut ran: BTreeMap<&str, u32> = BTreeMap::new();
-        for host in self.hosts.values() {
-            *ran.entry(host).or_default() += 1;
+    /// The ranks that ran on each host.
+    pub(super) fn by_host(&self) -> BTreeMap<&str, BTreeSet<u32>> {
+        let mut ran: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+        for (rank, host) in &self.hosts {
+            ran.entry(host).or_default().insert(*rank);
         }
-        let told = spread::odd(plan, &ran);
-        Spread { as_planned: told.is_none(), told }
+        ran
+    }
+
+    /// What is odd about where ranks ran, as a sentence.
+    pub(super) fn odd_spread(&self, plan: &Plan) -> Option<String> {
+        let counted = |(host, ranks): (_, BTreeSet<u32>)| (host, u32::try_from(ranks.len()).ok());
+        let ran = self.by_host().into_iter().map(counted);
+        spread::odd(plan, &ran.filter_map(|(host, count)| Some((host, count?))).collect())
     }
 }

@@ -48,6 +48,9 @@ impl WhyView {
         if status.first_failure.is_none() {
             why.extend(unnoticed(directory, &status));
         }
+        why.extend(
+            run.doubts().iter().map(|doubt| format!("its success is not believed: {doubt}")),
+        );
         why.extend(match &status.stage {
             Stage::Ended(end) => vec![format!("the run has ended: {}", end.reason.text())],
             _ if running => waits.iter().map(ToString::to_string).collect(),

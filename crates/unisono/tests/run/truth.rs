@@ -8,7 +8,7 @@ use unisono_testbed::leaks::command_line;
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::{SOON, User, first_line, text};
+use crate::{SOON, User, first_line, json, text};
 
 /// Processes of the machine whose command line has this in it, and that belong to this user's runs.
 fn processes(user: &User, part: &str) -> Vec<u32> {
@@ -64,6 +64,11 @@ fn a_lost_connection_is_a_failure_even_where_the_launcher_ends_with_0() {
             !output.status.success() && output.status.code() != Some(124),
             "{flavour:?}: {told}"
         );
+        let status = json(&user, &["status", "--output", "json"]);
+        let (run, lost) = (&status["run"], &status["hosts"]["mpirun-host-1"]["lost"]);
+        let exit = output.status.code().into();
+        assert_eq!((&run["state"], &run["exit"]), (&"failed".into(), &exit), "{flavour:?}: {told}");
+        assert!(lost.is_string(), "{flavour:?}: {status}");
         user.watch.assert_nothing_left(SOON);
     }
 }
@@ -116,12 +121,47 @@ fn ranks_that_are_not_where_they_were_planned_are_told_and_fail_a_strict_run() {
         "mpirun-host-0:2",
         &program,
     ];
-    for (more, code) in [(&["run"][..], Some(0)), (&["run", "--strict"], Some(125))] {
+    let odd = "mpirun-host-0 ran 2 of 2 ranks but has 1 slot";
+    for (more, code) in [(&["run"][..], 0), (&["run", "--strict"], 125)] {
         let output = user.unisono(&[more, &command].concat()).output().expect("run unisono");
         let told = text(&output.stderr);
-        assert_eq!(output.status.code(), code, "{told}");
-        assert!(told.contains("mpirun-host-0 ran 2 of 2 ranks but has 1 slot"), "{told}");
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains(odd), "{told}");
+        assert_everybody_tells(&user, &told, code, odd);
     }
+    // Programs are told the same.
+    let words = [&["run", "--strict", "--output", "jsonl"], &command[..]].concat();
+    let output = user.unisono(&words).output().expect("run unisono");
+    let said = text(&output.stdout);
+    let lines: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [.., ended, summary] = lines.as_slice() else { panic!("{said}") };
+    assert_eq!((&ended["event"], &ended["code"]), (&"ended".into(), &125.into()), "{said}");
+    assert_eq!((&summary["event"], &summary["exit"]), (&"summary".into(), &125.into()), "{said}");
+    assert_eq!((&summary["verdict"], &ended["verdict"]), (&"failed".into(), &"failed".into()));
+    assert!(summary["warnings"][0].as_str().is_some_and(|it| it.contains(odd)), "{summary}");
+    assert_eq!(summary["warnings"], summary["doubts"]);
+    assert_eq!(output.status.code(), Some(125));
+}
+
+/// Sees that the closing line, `list`, `status` and `why` agree on how the last run ended, and tell why it is not believed.
+fn assert_everybody_tells(user: &User, told: &str, code: i32, doubt: &str) {
+    let (verdict, state) = match code {
+        0 => ("succeeded", "succeeded"),
+        _ => (&*format!("failed with exit code {code}"), "failed"),
+    };
+    let closing = told.lines().last().unwrap_or_default();
+    assert!(closing.contains(&format!(": {verdict}, ")), "{told}");
+    let listed = json(user, &["list", "--output", "json"]);
+    let last = listed["runs"].as_array().and_then(|runs| runs.last()).expect("a run");
+    let status = json(user, &["status", "--output", "json"]);
+    for run in [last, &status["run"]] {
+        assert_eq!((&run["state"], &run["exit"]), (&state.into(), &code.into()), "{run}");
+        let failure = run["failure"].as_str().unwrap_or_default();
+        assert_eq!(failure.contains(doubt), code != 0, "{run}");
+    }
+    let why = text(&user.unisono(&["why"]).output().expect("ask").stdout);
+    assert_eq!(why.contains("is not believed") && why.contains(doubt), code != 0, "{why}");
 }
 
 #[test]
@@ -137,7 +177,9 @@ fn output_that_cannot_be_passed_on_is_a_failure() {
         .expect("run unisono");
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{told}");
-    assert!(told.contains("output could not be passed on: No space left"), "{told}");
+    let doubt = "output could not be passed on: No space left";
+    assert!(told.contains(doubt), "{told}");
+    assert_everybody_tells(&user, &told, 125, doubt);
     assert!(text(&user.unisono(&["logs"]).output().expect("read").stdout).contains("result"));
 }
 

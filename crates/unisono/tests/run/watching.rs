@@ -26,8 +26,44 @@ fn programs_are_told_every_event_and_every_line_as_json() {
         let told = format!("rank {rank} of 2 on mpirun-host-{rank}");
         assert!(wrote["text"].as_str().is_some_and(|it| it.starts_with(&told)), "{wrote}");
         assert_eq!(wrote["stream"], "stdout");
+        // Not its launcher's, and the line is whole.
+        assert_eq!(wrote["host"], format!("mpirun-host-{rank}"));
+        assert_eq!(wrote["partial"], serde_json::Value::Null);
     }
+    let summary = lines.last().expect("a last line");
+    assert_eq!((&summary["event"], &summary["verdict"]), (&"summary".into(), &"succeeded".into()));
+    let numbers = ["exit", "ranks", "hosts"].map(|name| summary[name].as_u64());
+    assert_eq!(numbers, [Some(0), Some(2), Some(2)], "{summary}");
+    let took = ["first_rank_ms", "took_ms"].map(|name| summary[name].as_u64());
+    assert!(took[0].is_some() && took[0] <= took[1], "{summary}");
+    assert_eq!(summary["ran"], serde_json::json!({"mpirun-host-0": [0], "mpirun-host-1": [1]}));
+    assert_eq!(
+        (&summary["warnings"], &summary["doubts"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
     assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn pieces_of_a_line_are_told_as_pieces() {
+    let user = User::of(Flavour::OpenMpi4);
+    let script = "head -c 100000 /dev/zero | tr '\\0' x; echo y; printf end";
+    let words = ["run", "--output", "jsonl", "--", "/bin/sh", "-c", script];
+    let output = user.unisono(&words).output().expect("run unisono");
+    let said = text(&output.stdout);
+    let lines = said.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let mut whole = vec![String::new()];
+    let mut pieces = 0;
+    for line in lines.filter(|line: &serde_json::Value| line["event"] == "output") {
+        let last = whole.last_mut().expect("a line");
+        last.push_str(line["text"].as_str().expect("text"));
+        match line["partial"].as_bool() {
+            Some(true) => pieces += 1,
+            _ => whole.push(String::new()),
+        }
+    }
+    assert_eq!(whole, [format!("{}y", "x".repeat(100_000)), "end".to_owned()]);
+    assert!(pieces >= 2, "{said}");
 }
 
 #[test]
