@@ -16,6 +16,7 @@ use crate::means::{ControlGroups, Network};
 use crate::seats::PRIVATE_PREFIX;
 use crate::shim;
 use crate::tagged::TagForm;
+use crate::untagger::Reading;
 
 /// Size of `/dev/shm` when the file does not state it; OpenPAI's and Docker's default.
 const SHM_MIB: u64 = 64;
@@ -45,6 +46,8 @@ pub struct Machine {
     pub mpi: Option<crate::mpi::Mpi>,
     /// Whether lines are wanted with the rank that wrote them.
     pub tag_ranks: bool,
+    /// Whether progress is wanted as it is drawn, on standard output and error, not only lines that have ended.
+    pub at_once: [bool; 2],
     /// Whether the launch line reads our standard input.
     pub passes_stdin: bool,
 }
@@ -60,7 +63,8 @@ impl Machine {
 pub(crate) struct Furnished {
     pub(crate) spec: HostSpec,
     pub(crate) has_command: bool,
-    pub(crate) tags: Option<TagForm>,
+    /// How its standard output and error are read.
+    pub(crate) reading: [Reading; 2],
 }
 
 /// One start of one host.
@@ -155,7 +159,8 @@ pub(crate) fn host(
     };
     let mpi = machine.mpi.as_ref().filter(|_| machine.tag_ranks && launches);
     let tags = mpi.and_then(|mpi| mpi.tag_form);
-    Furnished { spec, has_command: command.has_command, tags }
+    let reading = machine.at_once.map(|at_once| Reading { tags, at_once });
+    Furnished { spec, has_command: command.has_command, reading }
 }
 
 fn working_dir(plan: &Plan, host: &Host, machine: &Machine) -> PathBuf {

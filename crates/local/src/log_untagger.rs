@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::tagged::{TagForm, untag};
-use crate::untagger::{Piece, Untagger};
+use crate::tagged::{Begins, TagForm, begins};
+use crate::untagger::{Piece, Reading, Untagger};
 
 /// Takes tags off the logs of several hosts.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl LogUntagger {
         let Some(form) = form(line) else {
             return vec![Piece { bytes: line.to_vec(), ..Piece::default() }];
         };
-        let mut untagger = Untagger::new(form);
+        let mut untagger = Untagger::new(Reading { tags: Some(form), at_once: false });
         let pieces = untagger.take(line);
         self.hosts.insert(host.to_owned(), untagger);
         pieces
@@ -39,12 +39,12 @@ impl LogUntagger {
 
 /// How a line is tagged, if it is. A program that writes such a tag itself is taken at its word.
 fn form(line: &[u8]) -> Option<TagForm> {
-    let is_tagged = |form: &TagForm| {
-        let found = untag(line, *form);
-        // Both of Open MPI's forms read each other's lines; only the later one tells hosts.
-        found.rank.is_some() && (*form == TagForm::OpenMpi4) == (found.host.is_none())
+    let is_tagged = |form: &TagForm| match begins(line, *form) {
+        // The earlier form of Open MPI reads both; only the later one tells hosts.
+        Begins::Tag(found) => *form != TagForm::OpenMpi4 || found.host.is_none(),
+        Begins::Text | Begins::Unfinished => false,
     };
-    [TagForm::OpenMpi4, TagForm::Prrte, TagForm::Hydra].into_iter().find(is_tagged)
+    [TagForm::OpenMpi4, TagForm::Prrte, TagForm::Hydra(None)].into_iter().find(is_tagged)
 }
 
 #[cfg(test)]

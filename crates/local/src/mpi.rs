@@ -6,7 +6,7 @@ use std::process::Command;
 use unisono_job::{Flavour, MpiChoice, MpiFrom, Note};
 
 use crate::notes::OTHER_MPI;
-use crate::tagged::{TagForm, tag_form, tag_options};
+use crate::tagged::TagForm;
 
 /// Where MPIs are installed that do not put themselves on the `PATH`.
 const USUAL_PLACES: [&str; 4] = [
@@ -27,7 +27,7 @@ pub struct Mpi {
     pub version: String,
     /// Whether its folder must be put on the `PATH`, because the user named it.
     named: bool,
-    tags: &'static [&'static str],
+    /// How its launcher tags lines when asked to.
     pub(crate) tag_form: Option<TagForm>,
 }
 
@@ -71,8 +71,7 @@ fn look_at(mpirun: PathBuf, path: &str, named: bool) -> Option<Mpi> {
         flavour: flavour(&text),
         version: version(&text),
         named,
-        tags: tag_options(&text),
-        tag_form: tag_form(&text),
+        tag_form: TagForm::of(&text),
     })
 }
 
@@ -80,6 +79,11 @@ impl Mpi {
     /// The folder that holds its `bin`.
     pub fn prefix(&self) -> Option<PathBuf> {
         self.mpirun.parent()?.parent().map(Path::to_owned)
+    }
+
+    /// Puts a mark into the tags of one run's lines, where that can be done, so that nothing a rank writes is taken for one.
+    pub fn mark_tags(&mut self, mark: u32) {
+        self.tag_form = self.tag_form.map(|form| form.marked(mark));
     }
 
     /// The folder to put on the `PATH`, if any.
@@ -95,8 +99,9 @@ impl Mpi {
 
     /// What the stand-in for the launcher is told: which launcher is known, and how it tags lines, if that is wanted.
     pub(crate) fn tag_request(&self, wanted: bool) -> String {
+        let options = self.tag_form.filter(|_| wanted).map(TagForm::options);
         std::iter::once(self.mpirun.display().to_string())
-            .chain(self.tags.iter().filter(|_| wanted).map(|tag| (*tag).to_owned()))
+            .chain(options.unwrap_or_default())
             .collect::<Vec<_>>()
             .join("\n")
     }

@@ -1,14 +1,13 @@
 //! What hosts write, line by line: bytes come out of pipes, lines go into a bounded channel. A slow reader slows the writer; nothing is lost.
 
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
 use unisono_plan::Incarnation;
 
 use crate::Happening;
-use crate::tagged::TagForm;
-use crate::untagger::{LONGEST_LINE, Piece, Untagger};
+use crate::untagger::{LONGEST_LINE, Piece, Reading, Untagger};
 
 /// One line (or piece of a long one) that a host wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub(crate) fn pump(
     stream: impl Read + Send + 'static,
     incarnation: Incarnation,
     is_error: bool,
-    tags: Option<TagForm>,
+    reading: Reading,
     happenings: SyncSender<Happening>,
 ) -> thread::JoinHandle<()> {
     let hand_on = move |piece: Piece| {
@@ -42,22 +41,25 @@ pub(crate) fn pump(
     };
     thread::spawn(move || {
         let mut stream = BufReader::with_capacity(LONGEST_LINE, stream);
-        let mut untagger = tags.map(Untagger::new);
+        let mut untagger = Untagger::new(reading);
         let mut line = Vec::new();
         loop {
-            line.clear();
-            let read = stream.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
-            if !matches!(read, Ok(length) if length > 0) {
-                break;
-            }
-            let complete = match &mut untagger {
-                Some(untagger) => untagger.take(&line),
-                None => vec![Piece { bytes: line.clone(), ..Piece::default() }],
+            let mut unread = match stream.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok([]) | Err(_) => break,
+                Ok(bytes) => bytes,
             };
-            if !complete.into_iter().all(&hand_on) {
-                return;
+            let length = unread.len();
+            while !unread.is_empty() {
+                line.clear();
+                // Reading from memory cannot fail.
+                let _read = unread.read_until(b'\n', &mut line);
+                if !untagger.take(&line).into_iter().all(&hand_on) {
+                    return;
+                }
             }
+            stream.consume(length);
         }
-        let _all_taken = untagger.into_iter().flat_map(Untagger::rest).all(&hand_on);
+        let _all_taken = untagger.rest().all(&hand_on);
     })
 }

@@ -1,15 +1,5 @@
 //! Which rank wrote a line: launchers put a tag before it, each in its own way, when asked to.
 
-/// The options that make a launcher tag its lines, by what `--version` says it is.
-pub(crate) fn tag_options(version: &str) -> &'static [&'static str] {
-    match tag_form(version) {
-        Some(TagForm::OpenMpi4) => &["--tag-output"],
-        Some(TagForm::Prrte) => &["--output", "tag-detailed"],
-        Some(TagForm::Hydra) => &["-prepend-pattern", "[%r@%h] "],
-        None => &[],
-    }
-}
-
 /// How a launcher writes its tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagForm {
@@ -17,28 +7,57 @@ pub(crate) enum TagForm {
     OpenMpi4,
     /// `[1,0][host:pid]<stdout>: text`, Open MPI 5.
     Prrte,
-    /// `[0@host] text`, MPICH and Intel MPI; we choose the form.
-    Hydra,
+    /// `[0@host] text`, MPICH and Intel MPI. We choose the form, so a run can put a mark of its own into it, which no rank writes
+    /// by chance: `[0@host:5f3a0c11] text`.
+    Hydra(Option<u32>),
 }
 
-/// How the launcher that says this of itself writes its tags.
-pub(crate) fn tag_form(version: &str) -> Option<TagForm> {
-    if version.contains("Open MPI") || version.contains("OpenRTE") || version.contains("PRRTE") {
-        let after_name = version.split(") ").nth(1).unwrap_or_default();
-        let major: u32 = after_name.split('.').next().and_then(|it| it.parse().ok()).unwrap_or(5);
-        Some(if major < 5 { TagForm::OpenMpi4 } else { TagForm::Prrte })
-    } else if version.contains("HYDRA") || version.contains("Intel") {
-        Some(TagForm::Hydra)
-    } else {
-        None
+impl TagForm {
+    /// How the launcher that says this of itself writes its tags.
+    pub(crate) fn of(version: &str) -> Option<Self> {
+        if version.contains("Open MPI") || version.contains("OpenRTE") || version.contains("PRRTE")
+        {
+            let after_name = version.split(") ").nth(1).unwrap_or_default();
+            let major: u32 =
+                after_name.split('.').next().and_then(|it| it.parse().ok()).unwrap_or(5);
+            Some(if major < 5 { Self::OpenMpi4 } else { Self::Prrte })
+        } else if version.contains("HYDRA") || version.contains("Intel") {
+            Some(Self::Hydra(None))
+        } else {
+            None
+        }
     }
+
+    /// With a mark of its own, where the form is ours to choose.
+    pub(crate) const fn marked(self, mark: u32) -> Self {
+        match self {
+            Self::Hydra(_) => Self::Hydra(Some(mark)),
+            Self::OpenMpi4 | Self::Prrte => self,
+        }
+    }
+
+    /// The options that make a launcher tag its lines so.
+    pub(crate) fn options(self) -> Vec<String> {
+        match self {
+            Self::OpenMpi4 => vec!["--tag-output".to_owned()],
+            Self::Prrte => vec!["--output".to_owned(), "tag-detailed".to_owned()],
+            Self::Hydra(mark) => {
+                let mark = mark.map(suffix).unwrap_or_default();
+                vec!["-prepend-pattern".to_owned(), format!("[%r@%h{mark}] ")]
+            }
+        }
+    }
+}
+
+fn suffix(mark: u32) -> String {
+    format!(":{mark:08x}")
 }
 
 /// A line without its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'text> {
-    /// The rank that wrote it; absent when there was no tag.
-    pub(crate) rank: Option<u32>,
+    /// The rank that wrote it.
+    pub(crate) rank: u32,
     /// The host of that rank, when the tag tells.
     pub(crate) host: Option<&'text str>,
     /// Whether the rank wrote it to its standard error; absent when the tag does not tell.
@@ -47,48 +66,119 @@ pub(crate) struct Line<'text> {
     pub(crate) text: &'text [u8],
 }
 
-/// Takes the tag off a line.
-pub(crate) fn untag(line: &[u8], form: TagForm) -> Line<'_> {
-    let tagged = match form {
-        TagForm::OpenMpi4 | TagForm::Prrte => open_mpi(line, form),
-        TagForm::Hydra => hydra(line),
-    };
-    tagged.unwrap_or(Line { rank: None, host: None, is_error: None, text: line })
+/// What bytes begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins<'text> {
+    /// A tag.
+    Tag(Line<'text>),
+    /// No tag.
+    Text,
+    /// What would be a tag if the right bytes followed.
+    Unfinished,
 }
 
-fn open_mpi(line: &[u8], form: TagForm) -> Option<Line<'_>> {
-    let (tag, mut rest) = split_at(line.strip_prefix(b"[")?, b']')?;
-    let rank = Some(number(split_at(tag, b',')?.1)?);
+/// Looks for a tag at the beginning of bytes.
+pub(crate) fn begins(bytes: &[u8], form: TagForm) -> Begins<'_> {
+    let mut reader = Reader { rest: bytes };
+    let tag = match form {
+        TagForm::OpenMpi4 | TagForm::Prrte => open_mpi(&mut reader, form),
+        TagForm::Hydra(mark) => hydra(&mut reader, mark),
+    };
+    match tag {
+        Ok((rank, host, is_error)) => Begins::Tag(Line { rank, host, is_error, text: reader.rest }),
+        Err(Miss::Other) => Begins::Text,
+        Err(Miss::TooShort) => Begins::Unfinished,
+    }
+}
+
+type Tag<'text> = Result<(u32, Option<&'text str>, Option<bool>), Miss>;
+
+fn open_mpi<'text>(reader: &mut Reader<'text>, form: TagForm) -> Tag<'text> {
+    reader.literal("[")?;
+    reader.number()?;
+    reader.literal(",")?;
+    let rank = reader.number()?;
+    reader.literal("]")?;
     let mut host = None;
-    if let Some((place, after)) = rest.strip_prefix(b"[").and_then(|it| split_at(it, b']')) {
-        host = std::str::from_utf8(place).ok()?.rsplit_once(':').map(|(host, _)| host);
+    let is_detailed = reader.literal("[");
+    if is_detailed.is_ok() {
+        host = reader.until("]")?.rsplit_once(':').map(|(host, _)| host);
         // What the launcher says of a rank that it has forgotten already.
         host = host.filter(|host| *host != "unknown");
-        rest = after;
+    } else if form == TagForm::Prrte || is_detailed == Err(Miss::TooShort) {
+        is_detailed?;
     }
-    let (is_error, text) = match rest.strip_prefix(b"<stdout>:") {
-        Some(text) => (false, text),
-        None => (true, rest.strip_prefix(b"<stderr>:")?),
+    let is_error = match reader.literal("<stdout>:") {
+        Err(Miss::Other) => reader.literal("<stderr>:").map(|()| true)?,
+        told => told.map(|()| false)?,
     };
-    let blank = (form == TagForm::Prrte).then(|| text.strip_prefix(b" ")).flatten();
-    Some(Line { rank, host, is_error: Some(is_error), text: blank.unwrap_or(text) })
+    if form == TagForm::Prrte && reader.literal(" ") == Err(Miss::TooShort) {
+        return Err(Miss::TooShort);
+    }
+    Ok((rank, host, Some(is_error)))
 }
 
-fn hydra(line: &[u8]) -> Option<Line<'_>> {
-    let (tag, rest) = split_at(line.strip_prefix(b"[")?, b']')?;
-    let (rank, host) = split_at(tag, b'@')?;
-    let (rank, host) = (Some(number(rank)?), std::str::from_utf8(host).ok());
-    Some(Line { rank, host, is_error: None, text: rest.strip_prefix(b" ")? })
+fn hydra<'text>(reader: &mut Reader<'text>, mark: Option<u32>) -> Tag<'text> {
+    reader.literal("[")?;
+    let rank = reader.number()?;
+    reader.literal("@")?;
+    let place = reader.until("] ")?;
+    let host = match mark {
+        Some(mark) => place.strip_suffix(&suffix(mark)).ok_or(Miss::Other)?,
+        None => place,
+    };
+    Ok((rank, Some(host), None))
 }
 
-fn split_at(bytes: &[u8], mark: u8) -> Option<(&[u8], &[u8])> {
-    let at = bytes.iter().position(|byte| *byte == mark)?;
-    Some((bytes.get(..at)?, bytes.get(at + 1..)?))
+/// Why bytes do not begin with something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Miss {
+    /// They begin with something else.
+    Other,
+    /// They end too early to tell.
+    TooShort,
 }
 
-fn number(digits: &[u8]) -> Option<u32> {
-    let text = std::str::from_utf8(digits).ok()?;
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+/// No host and process take more than this.
+const LONGEST_PLACE: usize = 300;
+
+struct Reader<'text> {
+    rest: &'text [u8],
+}
+
+impl<'text> Reader<'text> {
+    fn literal(&mut self, text: &str) -> Result<(), Miss> {
+        if let Some(rest) = self.rest.strip_prefix(text.as_bytes()) {
+            self.rest = rest;
+            return Ok(());
+        }
+        Err(if text.as_bytes().starts_with(self.rest) { Miss::TooShort } else { Miss::Other })
+    }
+
+    fn number(&mut self) -> Result<u32, Miss> {
+        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, rest) = self.rest.split_at(digits);
+        let is_possible = digits <= "4294967295".len();
+        if rest.is_empty() && is_possible {
+            return Err(Miss::TooShort);
+        }
+        let number = std::str::from_utf8(number).ok().and_then(|it| it.parse().ok());
+        self.rest = rest;
+        number.ok_or(Miss::Other)
+    }
+
+    /// What stands before a mark, on the same line.
+    fn until(&mut self, mark: &str) -> Result<&'text str, Miss> {
+        let near = self.rest.get(..LONGEST_PLACE).unwrap_or(self.rest);
+        let Some(at) = near.windows(mark.len()).position(|it| it == mark.as_bytes()) else {
+            let is_possible = near.len() < LONGEST_PLACE && !near.contains(&b'\n');
+            return Err(if is_possible { Miss::TooShort } else { Miss::Other });
+        };
+        let (before, rest) = self.rest.split_at(at);
+        let is_one_word = !before.iter().any(|byte| b"[]\n ".contains(byte));
+        self.rest = rest.get(mark.len()..).unwrap_or_default();
+        std::str::from_utf8(before).ok().filter(|_| is_one_word).ok_or(Miss::Other)
+    }
 }
 
 #[cfg(test)]
@@ -98,10 +188,14 @@ mod tests {
     type Told<'text> = (Option<u32>, Option<&'text str>, Option<bool>, &'text str);
 
     fn told(line: &str, form: TagForm) -> Told<'_> {
-        let line = untag(line.as_bytes(), form);
+        let Begins::Tag(line) = begins(line.as_bytes(), form) else {
+            return (None, None, None, line);
+        };
         let text = std::str::from_utf8(line.text).expect("it was text");
-        (line.rank, line.host, line.is_error, text)
+        (Some(line.rank), line.host, line.is_error, text)
     }
+
+    const HYDRA: TagForm = TagForm::Hydra(None);
 
     #[test]
     fn every_launchers_tag_is_understood() {
@@ -115,9 +209,14 @@ mod tests {
         let forgotten = "[1,2][unknown:unknown]<stderr>: x";
         assert_eq!(told(forgotten, blank), (Some(2), None, Some(true), "x"));
         assert_eq!(
-            told("[3@ring-worker-1]  x", TagForm::Hydra),
+            told("[3@ring-worker-1]  x", HYDRA),
             (Some(3), Some("ring-worker-1"), None, " x")
         );
+        let marked = HYDRA.marked(0xbeef);
+        assert_eq!(told("[3@w-1:0000beef] x", marked), (Some(3), Some("w-1"), None, "x"));
+        for other in ["[3@w-1] x", "[3@w-1:0000bee0] x"] {
+            assert_eq!(told(other, marked), (None, None, None, other));
+        }
     }
 
     #[test]
@@ -138,19 +237,44 @@ mod tests {
             "[1,0][a:1] b",
         ];
         for line in lines {
-            for form in [TagForm::OpenMpi4, TagForm::Prrte, TagForm::Hydra] {
+            for form in [TagForm::OpenMpi4, TagForm::Prrte, HYDRA] {
                 assert_eq!(told(line, form), (None, None, None, line));
             }
         }
     }
 
     #[test]
+    fn a_tag_that_is_cut_anywhere_is_unfinished_and_nothing_else_is() {
+        for (tag, form) in [
+            ("[1,12]<stdout>:", TagForm::OpenMpi4),
+            ("[1,12]<stderr>:", TagForm::OpenMpi4),
+            ("[1,2][ring-worker-1:417]<stderr>: ", TagForm::Prrte),
+            ("[3@ring-worker-1] ", HYDRA),
+            ("[3@ring-worker-1:0000beef] ", HYDRA.marked(0xbeef)),
+        ] {
+            for end in 0..tag.len() {
+                assert_eq!(begins(&tag.as_bytes()[..end], form), Begins::Unfinished, "{tag} {end}");
+            }
+            assert!(matches!(begins(tag.as_bytes(), form), Begins::Tag(_)), "{tag}");
+            for end in 1..tag.trim_end().len() {
+                let broken = format!("{}\n", &tag[..end]);
+                assert_eq!(begins(broken.as_bytes(), form), Begins::Text, "{broken}");
+            }
+        }
+        let endless = format!("[1@{}", "x".repeat(LONGEST_PLACE));
+        assert_eq!(begins(endless.as_bytes(), HYDRA), Begins::Text);
+        assert_eq!(begins(b"[12345678901", TagForm::OpenMpi4), Begins::Text);
+    }
+
+    #[test]
     fn launchers_are_asked_in_their_own_words() {
-        assert_eq!(tag_options("mpirun (Open MPI) 4.1.4"), ["--tag-output"]);
-        assert_eq!(tag_options("mpirun.openmpi (OpenRTE) 4.1.4"), ["--tag-output"]);
-        assert_eq!(tag_options("mpirun (Open MPI) 5.0.11"), ["--output", "tag-detailed"]);
-        assert_eq!(tag_options("mpirun (Open MPI) 10.0.1"), ["--output", "tag-detailed"]);
-        assert_eq!(tag_options("HYDRA build details:"), ["-prepend-pattern", "[%r@%h] "]);
-        assert_eq!(tag_options("something else"), [""; 0]);
+        let options = |version| TagForm::of(version).map(TagForm::options).unwrap_or_default();
+        assert_eq!(options("mpirun (Open MPI) 4.1.4"), ["--tag-output"]);
+        assert_eq!(options("mpirun.openmpi (OpenRTE) 4.1.4"), ["--tag-output"]);
+        assert_eq!(options("mpirun (Open MPI) 5.0.11"), ["--output", "tag-detailed"]);
+        assert_eq!(options("mpirun (Open MPI) 10.0.1"), ["--output", "tag-detailed"]);
+        assert_eq!(options("HYDRA build details:"), ["-prepend-pattern", "[%r@%h] "]);
+        assert_eq!(HYDRA.marked(0xbeef).options(), ["-prepend-pattern", "[%r@%h:0000beef] "]);
+        assert_eq!(options("something else"), [""; 0]);
     }
 }

@@ -21,24 +21,52 @@ const MOST_RANKS: usize = 4096;
 /// The last lines of one host's command and of the ranks it started.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
-    command: VecDeque<String>,
+    command: Tail,
     ranks: BTreeMap<u32, RankTail>,
 }
 
 #[derive(Debug, Default)]
 struct RankTail {
     host: Option<String>,
-    errors: VecDeque<String>,
-    output: VecDeque<String>,
+    errors: Tail,
+    output: Tail,
+}
+
+/// The last lines of one stream.
+#[derive(Debug, Default)]
+struct Tail {
+    lines: VecDeque<String>,
+    /// Whether the last line may go on.
+    open: bool,
+}
+
+impl Tail {
+    /// Takes note of a line or a piece of one. Of a line that is drawn again and again only the last picture stays.
+    fn push(&mut self, text: &str, most: usize) {
+        let before = if self.open { self.lines.pop_back() } else { None }.unwrap_or_default();
+        self.open = !text.ends_with('\n');
+        let is_drawn_anew = self.open && text.ends_with('\r');
+        let whole = format!("{before}{}", text.trim_end_matches(['\r', '\n']));
+        let shown = whole.rsplit('\r').next().unwrap_or_default();
+        let mut line: String = shown.chars().take(LONGEST_LINE).collect();
+        line.extend(is_drawn_anew.then_some('\r'));
+        if self.lines.len() == most {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+
+    fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.lines.iter().map(|line| line.trim_end())
+    }
 }
 
 impl Tails {
     /// Takes note of a line.
     pub(crate) fn note(&mut self, written: &Written) {
         let text = String::from_utf8_lossy(&written.bytes);
-        let line: String = text.trim_end().chars().take(LONGEST_LINE).collect();
         let Some(rank) = written.rank else {
-            return push(&mut self.command, line, LAUNCHER_LINES);
+            return self.command.push(&text, LAUNCHER_LINES);
         };
         if self.ranks.len() >= MOST_RANKS && !self.ranks.contains_key(&rank) {
             return;
@@ -47,18 +75,19 @@ impl Tails {
         if tail.host.is_none() {
             tail.host.clone_from(&written.host);
         }
-        push(if written.is_error { &mut tail.errors } else { &mut tail.output }, line, LINES);
+        let stream = if written.is_error { &mut tail.errors } else { &mut tail.output };
+        stream.push(&text, LINES);
     }
 
     /// The rank that the launcher, or the rank itself, blames first.
     pub(crate) fn blamed(&self) -> Option<Blame> {
         let own = || {
             self.ranks.values().find_map(|tail| {
-                let lines: Vec<&str> = tail.errors.iter().map(String::as_str).collect();
+                let lines: Vec<&str> = tail.errors.lines().collect();
                 blamed(&lines)
             })
         };
-        let lines: Vec<&str> = self.command.iter().map(String::as_str).collect();
+        let lines: Vec<&str> = self.command.lines().collect();
         let told = match (blamed(&lines), own()) {
             // The launcher knows host and signal, the rank its code.
             (Some(told), Some(own)) if told.rank == own.rank => {
@@ -78,37 +107,30 @@ impl Tails {
         let Some(tail) = self.ranks.get(&rank) else {
             return Vec::new();
         };
-        let lines = if tail.errors.is_empty() { &tail.output } else { &tail.errors };
-        lines.iter().filter(|line| says_something(line)).cloned().collect()
+        let stream = if tail.errors.lines.is_empty() { &tail.output } else { &tail.errors };
+        stream.lines().filter(|line| says_something(line)).map(str::to_owned).collect()
     }
 
     /// Everything that is remembered, the command's own words first: launchers tag some of their own lines, too.
     pub(crate) fn all(&self) -> Vec<&str> {
-        let of_ranks = self.ranks.values().flat_map(|tail| tail.errors.iter().chain(&tail.output));
-        self.command.iter().chain(of_ranks).map(String::as_str).collect()
+        let streams = self.ranks.values().flat_map(|tail| [&tail.errors, &tail.output]);
+        std::iter::once(&self.command).chain(streams).flat_map(Tail::lines).collect()
     }
 
     /// The last lines of the command itself; where it wrote nothing, of its first rank that did.
     pub(crate) fn last(&self) -> Vec<String> {
-        let told: Vec<&String> = self.command.iter().filter(|line| says_something(line)).collect();
+        let told: Vec<&str> = self.command.lines().filter(|line| says_something(line)).collect();
         if told.is_empty() {
             let own = self.ranks.keys().map(|rank| self.of_rank(*rank));
             return own.into_iter().find(|lines| !lines.is_empty()).unwrap_or_default();
         }
-        told.into_iter().rev().take(LINES).rev().cloned().collect()
+        told.into_iter().rev().take(LINES).rev().map(str::to_owned).collect()
     }
 }
 
 /// Whether a line is more than a rule across the page.
 fn says_something(line: &str) -> bool {
     line.chars().any(|it| !"-=*_ \t".contains(it))
-}
-
-fn push(lines: &mut VecDeque<String>, line: String, most: usize) {
-    if lines.len() == most {
-        lines.pop_front();
-    }
-    lines.push_back(line);
 }
 
 #[cfg(test)]
@@ -147,11 +169,22 @@ mod tests {
         let mut tails = Tails::default();
         for at in 0..1000 {
             tails.note(&wrote(Some(0), true, &format!("{at}{}\n", "x".repeat(1000))));
-            tails.note(&wrote(None, true, "y"));
+            tails.note(&wrote(None, true, "y\n"));
         }
         let kept = tails.of_rank(0);
         assert!(kept.len() == LINES && kept[9].starts_with("999") && kept[9].len() == LONGEST_LINE);
         assert_eq!((tails.all().len(), tails.last().len()), (LAUNCHER_LINES + LINES, LINES));
+    }
+
+    #[test]
+    fn pieces_of_a_line_are_one_line_and_what_was_drawn_over_is_gone() {
+        let mut tails = Tails::default();
+        for piece in ["10%\r", "20%\r", "half ", "done\n", "end", "ed\n", "a\r\n"] {
+            tails.note(&wrote(Some(1), true, piece));
+        }
+        assert_eq!(tails.of_rank(1), ["half done", "ended", "a"]);
+        tails.note(&wrote(Some(1), true, "30%\r"));
+        assert_eq!(tails.of_rank(1).last().map(String::as_str), Some("30%"));
     }
 
     #[test]

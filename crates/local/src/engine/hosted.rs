@@ -17,8 +17,8 @@ use crate::furnish::Furnished;
 use crate::host::limits::killed;
 use crate::host::{self, Bounds};
 use crate::output::pump;
-use crate::tagged::TagForm;
 use crate::tails::Tails;
+use crate::untagger::Reading;
 
 /// One host that was started.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Hosted {
             .stderr(Stdio::piped())
             .spawn()?;
         let id = Pid::from_child(&keeper);
-        listen(keeper, incarnation, furnished.tags, ear.clone());
+        listen(keeper, incarnation, furnished.reading, ear.clone());
         Ok(Self {
             keeper: id,
             name: furnished.spec.name,
@@ -118,12 +118,13 @@ impl Hosted {
 }
 
 /// Tells what a host writes and, after all of that, how it ended.
-fn listen(mut keeper: Child, incarnation: Incarnation, tags: Option<TagForm>, ear: Ear) {
+fn listen(mut keeper: Child, incarnation: Incarnation, reading: [Reading; 2], ear: Ear) {
     let Ear { happenings, clock } = ear;
     let (stdout, stderr) = (keeper.stdout.take(), keeper.stderr.take());
+    let [out, err] = reading;
     let pumps = [
-        stdout.map(|it| pump(it, incarnation, false, tags, happenings.clone())),
-        stderr.map(|it| pump(it, incarnation, true, tags, happenings.clone())),
+        stdout.map(|it| pump(it, incarnation, false, out, happenings.clone())),
+        stderr.map(|it| pump(it, incarnation, true, err, happenings.clone())),
     ];
     thread::spawn(move || {
         let status = keeper.wait();

@@ -118,7 +118,11 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
     let facts = machine::facts(args, context, means, &runs.join(&identity.id));
     let plan = lay_out(&job, &facts, FIRST_GENERATION);
     context.console.plan_notes(&plan.notes);
-    let (machine, notes) = machine::of(args, context, &plan, means, folder)?;
+    let (mut machine, notes) = machine::of(args, context, &plan, means, folder)?;
+    if let Some(mpi) = &mut machine.mpi {
+        // The other half of it is part of the run's id.
+        mpi.mark_tags(u32::try_from(identity.seed >> 32).unwrap_or_default());
+    }
     if let Some(note) = notes.iter().find(|note| args.strict && *note.code == OTHER_MPI) {
         let (message, hint) = (note.message.clone(), note.hint.clone());
         return Err(Error::Run { message, hint, source: None });

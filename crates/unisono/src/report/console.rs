@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::adapter::strip_str;
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use unisono_job::{Note, Severity};
@@ -25,31 +26,67 @@ pub(crate) struct Console {
     out_looks: Looks,
     err_looks: Looks,
     live: Live,
+    unended: Option<Unended>,
 }
 
-/// Whether our own words may have colours on a stream.
+/// The line that is shown and has not ended.
+struct Unended {
+    /// What stands before it.
+    prefix: String,
+    is_error: bool,
+    /// Whether it is drawn anew, from its beginning.
+    anew: bool,
+}
+
+/// What a stream can show of our own words.
 #[derive(Clone, Copy)]
-enum Looks {
-    Coloured,
-    Plain,
+struct Looks {
+    coloured: bool,
+    /// Whether a carriage return makes the next words appear in place of the last.
+    redraws: bool,
 }
 
 impl Looks {
-    fn of(wanted: ColorWhen, automatic: ColorChoice) -> Self {
+    fn of(stream: &impl RawStream, wanted: ColorWhen) -> Self {
         let coloured = match wanted {
-            ColorWhen::Auto => automatic != ColorChoice::Never,
+            ColorWhen::Auto => AutoStream::choice(stream) != ColorChoice::Never,
             ColorWhen::Always => true,
             ColorWhen::Never => false,
         };
-        if coloured { Self::Coloured } else { Self::Plain }
+        Self { coloured, redraws: stream.is_terminal() }
     }
 
     fn dress(self, text: &str) -> Cow<'_, str> {
-        match self {
-            Self::Coloured => text.into(),
-            Self::Plain => strip_str(text).to_string().into(),
+        match self.coloured {
+            true => text.into(),
+            false => strip_str(text).to_string().into(),
         }
     }
+
+    /// A program's bytes behind words of ours, which stand before what is drawn over them, too.
+    fn behind(self, prefix: &str, bytes: &[u8], before: Before) -> Vec<u8> {
+        let prefix = self.dress(prefix);
+        let mut line = Vec::with_capacity(prefix.len() + bytes.len());
+        let mut before = before;
+        for part in bytes.split_inclusive(|byte| self.redraws && *byte == b'\r') {
+            // A line's end behind a carriage return draws nothing.
+            let draws = before == Before::LineEnd || (before == Before::Return && part != b"\n");
+            line.extend_from_slice(if draws { prefix.as_bytes() } else { b"" });
+            line.extend_from_slice(part);
+            before = Before::Return;
+        }
+        line
+    }
+}
+
+/// What stands before a program's bytes on their stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    LineEnd,
+    /// A carriage return of the same line.
+    Return,
+    /// The beginning of the same line.
+    Line,
 }
 
 impl Console {
@@ -57,17 +94,19 @@ impl Console {
     pub(crate) fn new(color: ColorWhen) -> Self {
         let (out, err) = (io::stdout(), io::stderr());
         Self {
-            out_looks: Looks::of(color, AutoStream::choice(&out)),
-            err_looks: Looks::of(color, AutoStream::choice(&err)),
+            out_looks: Looks::of(&out, color),
+            err_looks: Looks::of(&err, color),
             out: BufWriter::with_capacity(64 * 1024, out),
             err,
             live: Live::default(),
+            unended: None,
         }
     }
 
     /// Prints data.
     pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
         self.live.clear();
+        self.end_line()?;
         self.out.write_all(self.out_looks.dress(text).as_bytes())?;
         self.out.flush()
     }
@@ -93,16 +132,42 @@ impl Console {
         self.out.flush()
     }
 
-    /// Passes a program's bytes on behind words of ours.
+    /// Passes a program's line, or a piece of one, on behind words of ours, which also tell who wrote it. A piece goes on where the
+    /// last one ended if that was the same writer's, else on a line of its own. A line that is drawn again keeps the words.
     pub(crate) fn prefixed(
         &mut self,
         prefix: &str,
         bytes: &[u8],
         is_error: bool,
     ) -> io::Result<()> {
+        let before = match &self.unended {
+            Some(it) if (it.prefix.as_str(), it.is_error) == (prefix, is_error) => {
+                if it.anew {
+                    Before::Return
+                } else {
+                    Before::Line
+                }
+            }
+            Some(_) | None => {
+                self.end_line()?;
+                Before::LineEnd
+            }
+        };
         let looks = if is_error { self.err_looks } else { self.out_looks };
-        let line = [looks.dress(prefix).as_bytes(), bytes].concat();
+        let line = looks.behind(prefix, bytes, before);
+        self.unended = (!bytes.ends_with(b"\n")).then(|| {
+            let anew = looks.redraws && bytes.ends_with(b"\r");
+            Unended { prefix: prefix.to_owned(), is_error, anew }
+        });
         self.bytes(&line, is_error)
+    }
+
+    /// Ends the line that was shown last, if it has not ended.
+    fn end_line(&mut self) -> io::Result<()> {
+        match self.unended.take() {
+            Some(line) => self.bytes(b"\n", line.is_error),
+            None => Ok(()),
+        }
     }
 
     /// Passes a program's bytes on, to the stream that it wrote them to. They may wait for [`Self::flush`].
@@ -124,6 +189,7 @@ impl Console {
     /// Talks. Nobody listening is no reason to stop the work.
     pub(crate) fn talk(&mut self, text: &str) {
         self.live.clear();
+        let _nobody_listens = self.end_line();
         // What cannot be written there is told here.
         let _nobody_listens = self.out.flush();
         let _nobody_listens = self.err.write_all(self.err_looks.dress(text).as_bytes());
@@ -226,4 +292,32 @@ fn headline(level: Level<'_>, message: &str, hint: Option<&str>) -> String {
         None => Group::with_title(title),
     };
     Renderer::styled().render(&[group]) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(redraws: bool, before: Before, bytes: &str) -> String {
+        let looks = Looks { coloured: false, redraws };
+        String::from_utf8_lossy(&looks.behind("0 |", bytes.as_bytes(), before)).into_owned()
+    }
+
+    #[test]
+    fn what_is_drawn_over_a_line_stands_behind_the_same_words() {
+        let shown = |before, bytes| shown(true, before, bytes);
+        assert_eq!(shown(Before::LineEnd, "a\n"), "0 |a\n");
+        assert_eq!(shown(Before::LineEnd, "\n"), "0 |\n");
+        assert_eq!(shown(Before::LineEnd, "a\r\n"), "0 |a\r\n");
+        assert_eq!(shown(Before::LineEnd, "10%\r20%\r"), "0 |10%\r0 |20%\r");
+        assert_eq!(shown(Before::Return, "30%"), "0 |30%");
+        assert_eq!(shown(Before::Return, "\n"), "\n");
+        assert_eq!(shown(Before::Line, "\r 30%"), "\r0 | 30%");
+        assert_eq!(shown(Before::Line, "b\n"), "b\n");
+    }
+
+    #[test]
+    fn a_file_has_the_words_once_a_line() {
+        assert_eq!(shown(false, Before::LineEnd, "10%\r20%\n"), "0 |10%\r20%\n");
+    }
 }

@@ -267,11 +267,7 @@ impl Console {
             return report.note_loss("output could not be passed on", passed_on);
         }
         let prefix = report.prefix(written);
-        let mut line = written.bytes.clone();
-        if !line.ends_with(b"\n") {
-            line.push(b'\n');
-        }
-        let passed_on = self.prefixed(&prefix, &line, written.is_error);
+        let passed_on = self.prefixed(&prefix, &written.bytes, written.is_error);
         report.note_loss("output could not be passed on", passed_on);
     }
 }

@@ -57,6 +57,16 @@ fn a_terminal_shows_what_is_waited_for_and_colours_ranks() {
 }
 
 #[test]
+fn a_terminal_shows_progress_in_place_behind_rank_and_host() {
+    let user = User::of(Flavour::OpenMpi4);
+    let script = "printf '10%%\\r20%%\\r'; echo done; printf 'no end'";
+    let seen = seen(&user, &["run", "--color", "never", "--", "/bin/sh", "-c", script]);
+    let before = "     sh-host-0 | ";
+    let drawn = format!("{before}10%\r{before}20%\r{before}done\r\n{before}no end\r\nsh: ");
+    assert!(seen.contains(&drawn), "{seen:?}");
+}
+
+#[test]
 fn a_file_sees_neither_live_line_nor_colours() {
     let user = User::of(Flavour::OpenMpi4);
     let output = user.unisono(&["run", "--", "mpirun", "-n", "1", "hostname"]).output();

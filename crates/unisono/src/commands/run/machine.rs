@@ -1,6 +1,7 @@
 //! What a run finds on this machine, and what it makes of it: flags, settings and a plan enter, a machine and notes leave.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use unisono_job::{Job, MpiFrom, Note};
@@ -9,7 +10,7 @@ use unisono_local::means::{self, ControlGroups, Means};
 use unisono_local::{Machine, gpus, mpi};
 use unisono_plan::{EngineKind, Facts, Plan};
 
-use super::RunArgs;
+use super::{RunArgs, RunOutput};
 use crate::Context;
 use crate::error::Error;
 use crate::job_file;
@@ -78,10 +79,16 @@ pub(super) fn of(
         mpi,
         program,
         tag_ranks: !args.raw,
-        passes_stdin: !std::io::IsTerminal::is_terminal(&std::io::stdin())
-            && args.file.as_deref() != Some(Path::new("-")),
+        at_once: at_once(args),
+        passes_stdin: !io::stdin().is_terminal() && args.file.as_deref() != Some(Path::new("-")),
     };
     Ok((machine, notes))
+}
+
+/// On which streams progress is shown as it is drawn: a file or another program is better served by whole lines.
+fn at_once(args: &RunArgs) -> [bool; 2] {
+    let is_terminal = [io::stdout().is_terminal(), io::stderr().is_terminal()];
+    is_terminal.map(|it| args.output == RunOutput::Text && (args.raw || it))
 }
 
 /// The user's own variables, as far as they are text.
