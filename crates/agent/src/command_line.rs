@@ -1,4 +1,4 @@
-//! What the program was called to do: its arguments go in, one of seven calls comes out.
+//! What the program was called to do: its arguments go in, one of nine calls comes out.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::hostfile::By;
 use crate::ready::Wish;
 use crate::settings::{self, Settings, SettingsError};
+use crate::tags::LAUNCHERS;
 
 /// How it is used.
 pub(crate) const USAGE: &str = "\
@@ -26,7 +27,8 @@ unisono-agent: starts MPI ranks on the hosts of a job, in place of sshd and ssh
   unisono-agent rank    PROGRAM ARGUMENTS…
       writes down in the launch proof which rank begins here and how it ends, and becomes the program; also when called as `unisono-rank`
   unisono-agent install DIR [--code FOLDER]
-      copies itself there, with the names it answers to; the archive whose pieces are in a folder is unpacked to DIR/code
+      copies itself there, with the names it answers to; the archive whose pieces are in a folder is unpacked to DIR/code;
+      with DIR/launchers first on the PATH, `mpirun` and `mpiexec` are asked to say which rank wrote each line
   unisono-agent end-with FILE
       waits until an exit code stands in the file, and ends with it
   unisono-agent keys    --launcher NAME… --host NAME… DIR
@@ -50,6 +52,8 @@ pub(crate) enum Call {
     Ready(Box<Wish>),
     /// Tell which rank this is and become its program.
     Rank(Vec<OsString>),
+    /// Become the launcher of this name, and ask it to say which rank wrote each line.
+    Launcher(&'static str, Vec<OsString>),
     /// Copy the program, and unpack the code whose pieces are in the second folder.
     Install(PathBuf, Option<PathBuf>),
     /// Wait for an exit code in a file, and end with it.
@@ -89,6 +93,9 @@ pub(crate) fn read(arguments: &[OsString], settings: &mut Settings) -> Result<Ca
     let called_as = Path::new(called_as).file_name().and_then(OsStr::to_str);
     if matches!(called_as, Some("ssh" | "rsh" | "unisono-rsh")) {
         return Ok(Call::Rsh(arguments.to_vec()));
+    }
+    if let Some(name) = LAUNCHERS.into_iter().find(|name| called_as == Some(name)) {
+        return Ok(Call::Launcher(name, arguments.to_vec()));
     }
     if called_as == Some("unisono-rank") {
         return Ok(Call::Rank(arguments.to_vec()));
@@ -267,6 +274,12 @@ mod tests {
         let expected = Call::Rank(vec!["./a".into(), "-x".into()]);
         assert_eq!(call(&["/opt/unisono/bin/unisono-rank", "./a", "-x"]).unwrap(), expected);
         assert_eq!(call(&["unisono-agent", "rank", "./a", "-x"]).unwrap(), expected);
+    }
+
+    #[test]
+    fn called_as_a_launcher_it_stands_in_for_it() {
+        let expected = Call::Launcher("mpiexec", vec!["-n".into(), "2".into()]);
+        assert_eq!(call(&["/opt/unisono/launchers/mpiexec", "-n", "2"]).unwrap(), expected);
     }
 
     #[test]

@@ -16,17 +16,23 @@ pub(crate) struct InstallError {
 }
 
 /// The links beside the program, and what each points to from where it lies.
-const LINKS: [(&str, &str); 2] =
-    [("unisono-rsh", "unisono-agent"), ("bin/ssh", "../unisono-agent")];
+const LINKS: [(&str, &str); 4] = [
+    ("unisono-rsh", "unisono-agent"),
+    ("bin/ssh", "../unisono-agent"),
+    ("launchers/mpirun", "../unisono-agent"),
+    ("launchers/mpiexec", "../unisono-agent"),
+];
 
-/// Installs `unisono-agent`, `unisono-rsh` (for mpirun, which takes a program and no arguments) and `bin/ssh` (to be put on the
-/// `PATH` where scripts are to find it). Each appears in one step; a program that is in use is replaced, not overwritten.
+/// Installs `unisono-agent`, `unisono-rsh` (for mpirun, which takes a program and no arguments), `bin/ssh` and `launchers` (to be
+/// put on the `PATH` where scripts are to find them). Each appears in one step; a program that is in use is replaced, not overwritten.
 pub(crate) fn install(folder: &Path) -> Result<(), InstallError> {
     let fault = |path: &Path| {
         let path = path.to_owned();
         move |source| InstallError { path, source }
     };
-    fs::create_dir_all(folder.join("bin")).map_err(fault(folder))?;
+    for links in ["bin", "launchers"] {
+        fs::create_dir_all(folder.join(links)).map_err(fault(folder))?;
+    }
     let program = folder.join("unisono-agent");
     in_one_step(&program, |beside| {
         fs::copy("/proc/self/exe", beside)?;

@@ -48,6 +48,7 @@ mod ssh_args;
 mod strangers;
 mod sys;
 pub mod table;
+pub mod tags;
 mod tls;
 mod tree;
 mod witness;
@@ -101,6 +102,10 @@ fn perform(call: Call, settings: &Settings) -> u8 {
         }
         Call::Rank(command) => {
             let error = rank_start::begin(settings, &command);
+            failed(&error, error.code())
+        }
+        Call::Launcher(name, arguments) => {
+            let error = tags::launch(name, &arguments);
             failed(&error, error.code())
         }
         Call::Install(folder, pieces) => {

@@ -26,6 +26,9 @@ pub const STOP: &str = "unisono.dev/stop";
 /// declines it.
 pub const NETWORK_POLICY: &str = "unisono.dev/network-policy";
 
+/// Annotation of a job object: `true` asks launchers to say which rank wrote each line, for whoever reads logs by rank.
+pub const TAG_OUTPUT: &str = "unisono.dev/tag-output";
+
 /// Annotation of a pod: the container that logs and terminals are about.
 pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 

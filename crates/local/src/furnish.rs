@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use unisono_agent::keys::JobKeys;
+use unisono_agent::tags::TagForm;
 use unisono_plan::bind::{Addresses, BoundFile, CalledBy, bind};
 use unisono_plan::hostfile::aliases;
 use unisono_plan::{Argv, Host, HostRuns, Incarnation, Limits, Plan, env};
@@ -15,7 +16,6 @@ use crate::host::{Bounds, Cable, HostFile, HostSpec, Isolation};
 use crate::means::{ControlGroups, Network};
 use crate::seats::PRIVATE_PREFIX;
 use crate::shim;
-use crate::tagged::TagForm;
 use crate::untagger::Reading;
 
 /// Size of `/dev/shm` when the file does not state it; OpenPAI's and Docker's default.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::tagged::{Begins, TagForm, begins};
+use unisono_agent::tags::TagForm;
+
+use crate::tagged::{Begins, begins};
 use crate::untagger::{Piece, Reading, Untagger};
 
 /// Takes tags off the logs of several hosts.

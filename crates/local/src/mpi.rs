@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use unisono_agent::tags::TagForm;
 use unisono_job::{Flavour, MpiChoice, MpiFrom, Note};
 
 use crate::notes::OTHER_MPI;
-use crate::tagged::TagForm;
 
 /// Where MPIs are installed that do not put themselves on the `PATH`.
 const USUAL_PLACES: [&str; 4] = [

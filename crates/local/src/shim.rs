@@ -7,13 +7,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use unisono_agent::tags::{LAUNCHERS, has_its_way, next_on_path};
 use unisono_job::LaunchLine;
 
 /// The names under which the stand-in is called.
-pub const NAMES: [&str; 2] = ["mpirun", "mpiexec"];
+pub const NAMES: [&str; 2] = LAUNCHERS;
 
 /// Tells the stand-in which launcher to ask, and how: its path, then one option a line.
 pub const VARIABLE: &str = "UNISONO_TAGS";
@@ -139,26 +140,7 @@ fn can_be_run(program: &str, path: &OsStr) -> bool {
 
 /// The options to add for the known launcher.
 fn added<'request>(request: &'request str, arguments: &[OsString]) -> Vec<&'request str> {
-    let tags_already = [
-        "--tag-output",
-        "-tag-output",
-        "-prepend-rank",
-        "-prepend-pattern",
-        "-l",
-        "--output",
-        "--version",
-        "-V",
-    ];
-    let tagged = arguments.iter().any(|word| tags_already.iter().any(|tag| word == tag));
-    if tagged { Vec::new() } else { request.lines().skip(1).collect() }
-}
-
-/// The first program of that name that is not a stand-in: our own folder comes first on the `PATH`, so it is passed over.
-fn next_on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
-    let ours = std::env::current_exe().ok()?;
-    std::env::split_paths(path).map(|folder| folder.join(name)).find(|candidate| {
-        candidate.is_file() && candidate.canonicalize().ok().as_ref() != Some(&ours)
-    })
+    if has_its_way(arguments) { Vec::new() } else { request.lines().skip(1).collect() }
 }
 
 #[expect(clippy::print_stderr, reason = "the stand-in speaks where the launcher would")]

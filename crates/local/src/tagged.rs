@@ -1,57 +1,6 @@
 //! Which rank wrote a line: launchers put a tag before it, each in its own way, when asked to.
 
-/// How a launcher writes its tags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TagForm {
-    /// `[1,0]<stdout>:text`, Open MPI 4 and earlier.
-    OpenMpi4,
-    /// `[1,0][host:pid]<stdout>: text`, Open MPI 5.
-    Prrte,
-    /// `[0@host] text`, MPICH and Intel MPI. We choose the form, so a run can put a mark of its own into it, which no rank writes
-    /// by chance: `[0@host:5f3a0c11] text`.
-    Hydra(Option<u32>),
-}
-
-impl TagForm {
-    /// How the launcher that says this of itself writes its tags.
-    pub(crate) fn of(version: &str) -> Option<Self> {
-        if version.contains("Open MPI") || version.contains("OpenRTE") || version.contains("PRRTE")
-        {
-            let after_name = version.split(") ").nth(1).unwrap_or_default();
-            let major: u32 =
-                after_name.split('.').next().and_then(|it| it.parse().ok()).unwrap_or(5);
-            Some(if major < 5 { Self::OpenMpi4 } else { Self::Prrte })
-        } else if version.contains("HYDRA") || version.contains("Intel") {
-            Some(Self::Hydra(None))
-        } else {
-            None
-        }
-    }
-
-    /// With a mark of its own, where the form is ours to choose.
-    pub(crate) const fn marked(self, mark: u32) -> Self {
-        match self {
-            Self::Hydra(_) => Self::Hydra(Some(mark)),
-            Self::OpenMpi4 | Self::Prrte => self,
-        }
-    }
-
-    /// The options that make a launcher tag its lines so.
-    pub(crate) fn options(self) -> Vec<String> {
-        match self {
-            Self::OpenMpi4 => vec!["--tag-output".to_owned()],
-            Self::Prrte => vec!["--output".to_owned(), "tag-detailed".to_owned()],
-            Self::Hydra(mark) => {
-                let mark = mark.map(suffix).unwrap_or_default();
-                vec!["-prepend-pattern".to_owned(), format!("[%r@%h{mark}] ")]
-            }
-        }
-    }
-}
-
-fn suffix(mark: u32) -> String {
-    format!(":{mark:08x}")
-}
+use unisono_agent::tags::{TagForm, suffix};
 
 /// A line without its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,17 +213,5 @@ mod tests {
         let endless = format!("[1@{}", "x".repeat(LONGEST_PLACE));
         assert_eq!(begins(endless.as_bytes(), HYDRA), Begins::Text);
         assert_eq!(begins(b"[12345678901", TagForm::OpenMpi4), Begins::Text);
-    }
-
-    #[test]
-    fn launchers_are_asked_in_their_own_words() {
-        let options = |version| TagForm::of(version).map(TagForm::options).unwrap_or_default();
-        assert_eq!(options("mpirun (Open MPI) 4.1.4"), ["--tag-output"]);
-        assert_eq!(options("mpirun.openmpi (OpenRTE) 4.1.4"), ["--tag-output"]);
-        assert_eq!(options("mpirun (Open MPI) 5.0.11"), ["--output", "tag-detailed"]);
-        assert_eq!(options("mpirun (Open MPI) 10.0.1"), ["--output", "tag-detailed"]);
-        assert_eq!(options("HYDRA build details:"), ["-prepend-pattern", "[%r@%h] "]);
-        assert_eq!(HYDRA.marked(0xbeef).options(), ["-prepend-pattern", "[%r@%h:0000beef] "]);
-        assert_eq!(options("something else"), [""; 0]);
     }
 }

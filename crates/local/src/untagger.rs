@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::tagged::{Begins, Line, TagForm, begins};
+use unisono_agent::tags::TagForm;
+
+use crate::tagged::{Begins, Line, begins};
 
 /// A line longer than this is handed on in pieces, so that memory stays bounded.
 pub(crate) const LONGEST_LINE: usize = 64 * 1024;

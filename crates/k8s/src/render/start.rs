@@ -6,7 +6,7 @@ use unisono_plan::{Argv, FileContent, Host, HostRuns, Plan, hostfile};
 
 use super::template::{Template, list_in};
 use super::{Rendering, answers, everybody_launches};
-use crate::marks::{AGENT_FILES, HOME};
+use crate::marks::{self, AGENT_FILES, HOME};
 
 /// `ready` never gives up by itself: a slow start is no failure. Ten years, in seconds.
 const FOR_EVER: &str = "315360000";
@@ -93,7 +93,9 @@ pub(super) fn ready(rendering: &Rendering<'_>, host: &Host, epoch: u32) -> Vec<S
     let plan = rendering.plan;
     let epoch = epoch.to_string();
     let identity = rendering.table_identity("$(UNISONO_POD_UID)");
-    let bin = format!("{HOME}/bin");
+    let tags = plan.job.annotations.get(marks::TAG_OUTPUT).is_some_and(|it| it == "true");
+    let launchers = if tags { format!("{HOME}/launchers:") } else { String::new() };
+    let path = format!("{launchers}{HOME}/bin");
     let mut words: Vec<String> = ["ready", "--identity", identity, "--epoch", &epoch]
         .into_iter()
         .chain(["--name", &host.name, "--timeout", FOR_EVER])
@@ -102,7 +104,7 @@ pub(super) fn ready(rendering: &Rendering<'_>, host: &Host, epoch: u32) -> Vec<S
     if plan.reaches_by_ssh() {
         return words;
     }
-    words.extend(["--path".to_owned(), bin]);
+    words.extend(["--path".to_owned(), path]);
     if everybody_launches(plan) {
         // Commands are let go when every host is up. One that has ended since, as quick tasks do, is nobody to wait for.
         words.push("--once".to_owned());

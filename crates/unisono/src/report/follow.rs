@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use unisono_local::{LogUntagger, Piece};
-use unisono_plan::{Stage, Verdict};
+use unisono_plan::{Plan, Stage, Verdict};
 
 use super::console::Console;
 use super::run::prefix;
@@ -25,6 +25,8 @@ pub(crate) struct FollowReport {
     shape: String,
     view: RunView,
     untagger: LogUntagger,
+    /// Hosts that run ranks, as was planned, each with how many slots there are up to and with it.
+    seats: Vec<(u64, String)>,
     told_up: bool,
 }
 
@@ -45,14 +47,28 @@ impl FollowReport {
             shape: format!("{ranks}{}", counted(hosts, "host")),
             view: RunView::in_cluster(job),
             untagger: LogUntagger::default(),
+            seats: job.plan.as_ref().map(seats).unwrap_or_default(),
             told_up: false,
         }
+    }
+
+    fn planned_host(&self, rank: u32) -> Option<&str> {
+        let at = self.seats.partition_point(|(slots, _)| *slots <= u64::from(rank));
+        self.seats.get(at).map(|(_, host)| host.as_str())
     }
 
     /// The job's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
+}
+
+fn seats(plan: &Plan) -> Vec<(u64, String)> {
+    let counted = plan.rank_hosts().scan(0, |slots, host| {
+        *slots += u64::from(host.slots);
+        Some((*slots, host.name.clone()))
+    });
+    counted.collect()
 }
 
 impl Console {
@@ -134,7 +150,9 @@ impl Console {
     }
 
     fn follow_piece(&mut self, report: &FollowReport, wrote_it: &str, piece: &Piece) {
-        let host = piece.host.as_deref().unwrap_or(wrote_it);
+        let planned = || report.planned_host(piece.rank?);
+        // Open MPI 4 does not say where a rank is. One that is elsewhere than planned is told when the job ends.
+        let host = piece.host.as_deref().or_else(planned).unwrap_or(wrote_it);
         let is_error = piece.is_error == Some(true);
         // Whoever reads what we write may have left; the job goes on.
         let _nobody_reads = if report.output == RunOutput::Jsonl {

@@ -43,12 +43,13 @@ fn job(name: &str, line: &str) -> String {
 
 pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
     let desk = Desk::new(cluster, "followed")?;
-    let line = "mpirun --allow-run-as-root --tag-output -np 2 /programs/openmpi4/hello; exit 3";
+    let line = "mpirun --allow-run-as-root -np 2 /programs/openmpi4/hello; exit 3";
     desk.file("three.json", &job("three", line))?;
     let ended = desk.run(&["submit", "three.json", "--follow"])?;
     ensure!(ended.code == 3, "{}: {}", ended.code, ended.err);
     for rank in 0..2 {
-        let said = format!("   {rank} three-launcher | rank {rank} of 2 on three-worker-{rank}\n");
+        let said =
+            format!("   {rank} three-worker-{rank} | rank {rank} of 2 on three-worker-{rank}\n");
         ensure!(ended.out.contains(&said), "no {said:?} in {}", ended.out);
     }
     ensure!(ended.err.contains("MPIJob followed/three created"), "{}", ended.err);

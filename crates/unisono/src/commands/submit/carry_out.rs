@@ -24,7 +24,7 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
     if file.has_faults() {
         return Ok(Exit::Faults);
     }
-    let submission = submission(args, &file, context)?;
+    let mut submission = submission(args, &file, context)?;
     context.console.notes(&file, &submission.notes);
     if submission.has_faults() {
         return Ok(Exit::Faults);
@@ -38,6 +38,9 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
     if args.follow && jobs.len() != 1 {
         let message = format!("one job can be followed, and the file holds {}", jobs.len());
         return Err(Error::usage(message, format!("choose one with --job: {}", jobs.join(", "))));
+    }
+    if args.follow && !args.raw {
+        submission.tag_lines();
     }
     let session = Session::open(&context.settings)?;
     let mut job = None;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use unisono_dialect::{kubernetes_objects, write};
 use unisono_job::{CodeFolder, CodeSource, Dialect, Image, Job, Note, label_from};
+use unisono_k8s::marks;
 
 use super::code::{self, CodeError, Parcel};
 use super::codes::CODE_STAYS;
@@ -34,6 +35,15 @@ pub(super) struct Item {
     pub(super) is_made: bool,
     /// Code that travels, by the beginning of its ConfigMaps' names.
     pub(super) parcels: Vec<(String, Parcel)>,
+}
+
+impl Submission {
+    /// Asks for lines with the rank that wrote them.
+    pub(super) fn tag_lines(&mut self) {
+        for item in self.items.iter_mut().filter(|item| item.job.is_some()) {
+            item.object["metadata"]["annotations"][marks::TAG_OUTPUT] = "true".into();
+        }
+    }
 }
 
 /// Prepares all of a file; none when faults stand in the way, which are then among the notes.
