@@ -46,7 +46,7 @@ impl Case<'_> {
         if self.code == 0 {
             return plain(Cause::Exited);
         }
-        let said = self.tails.all();
+        let said = self.tails.of_launcher();
         if let Some(program) = unrunnable_by_launcher(&said) {
             let last_lines = program.told_in(&said);
             return PostMortem { code: program.code(), last_lines, ..plain(Cause::Exited) };

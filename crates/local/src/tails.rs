@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::Written;
-use crate::complaints::{Blame, blamed};
+use crate::complaints::{Blame, HYDRA_PROXY, blamed};
 
 /// How many of its last lines a rank or a command is remembered by.
 const LINES: usize = 10;
@@ -111,10 +111,11 @@ impl Tails {
         stream.lines().filter(|line| says_something(line)).map(str::to_owned).collect()
     }
 
-    /// Everything that is remembered, the command's own words first: launchers tag some of their own lines, too.
-    pub(crate) fn all(&self) -> Vec<&str> {
+    /// What the command itself said, and launchers in the name of their ranks.
+    pub(crate) fn of_launcher(&self) -> Vec<&str> {
         let streams = self.ranks.values().flat_map(|tail| [&tail.errors, &tail.output]);
-        std::iter::once(&self.command).chain(streams).flat_map(Tail::lines).collect()
+        let tagged = streams.flat_map(Tail::lines).filter(|line| line.starts_with(HYDRA_PROXY));
+        self.command.lines().chain(tagged).collect()
     }
 
     /// The last lines of the command itself; where it wrote nothing, of its first rank that did.
@@ -173,7 +174,7 @@ mod tests {
         }
         let kept = tails.of_rank(0);
         assert!(kept.len() == LINES && kept[9].starts_with("999") && kept[9].len() == LONGEST_LINE);
-        assert_eq!((tails.all().len(), tails.last().len()), (LAUNCHER_LINES + LINES, LINES));
+        assert_eq!((tails.of_launcher().len(), tails.last().len()), (LAUNCHER_LINES, LINES));
     }
 
     #[test]
@@ -185,6 +186,16 @@ mod tests {
         assert_eq!(tails.of_rank(1), ["half done", "ended", "a"]);
         tails.note(&wrote(Some(1), true, "30%\r"));
         assert_eq!(tails.of_rank(1).last().map(String::as_str), Some("30%"));
+    }
+
+    #[test]
+    fn what_ranks_say_is_not_the_launchers_word() {
+        let mut tails = Tails::default();
+        for line in ["Executable: x\n", "Node: w-1\n", "[proxy:0@w-1] execvp error\n"] {
+            tails.note(&wrote(Some(0), true, line));
+        }
+        tails.note(&wrote(None, false, "mpirun\n"));
+        assert_eq!(tails.of_launcher(), ["mpirun", "[proxy:0@w-1] execvp error"]);
     }
 
     #[test]

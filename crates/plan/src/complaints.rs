@@ -127,15 +127,20 @@ pub fn unrunnable_by_launcher(lines: &[impl AsRef<str>]) -> Option<Unrunnable> {
     })
 }
 
-/// `Executable: ./nope`, and on the next line `Node: worker-1`. Both versions say the same when it may not be executed.
+/// `Executable: ./nope`, and on the next line `Node: worker-1`: programs write the first of them themselves. Both versions say the
+/// same when it may not be executed.
 fn by_open_mpi(line: &str, following: &[impl AsRef<str>]) -> Option<Unrunnable> {
     let program = line.strip_prefix("Executable: ")?.trim().to_owned();
-    let host = following.first().and_then(|it| it.as_ref().trim().strip_prefix("Node: "));
-    Some(Unrunnable { program, host: host.map(str::to_owned), is_there: false })
+    let host = following.first()?.as_ref().trim().strip_prefix("Node: ")?;
+    Some(Unrunnable { program, host: Some(host.to_owned()), is_there: false })
 }
+
+/// What Hydra's proxies begin their own lines with. They write them where their ranks write, so that they look like a rank's.
+pub const HYDRA_PROXY: &str = "[proxy:";
 
 /// `[proxy:0@worker-1] HYDU_create_process (…): execvp error on file ./nope (No such file or directory)`.
 fn by_hydra(line: &str) -> Option<Unrunnable> {
+    let line = line.strip_prefix(HYDRA_PROXY)?;
     let (before, rest) = line.split_once("execvp error on file ")?;
     let (program, reason) = rest.rsplit_once(" (")?;
     let host = before.split_once('@').and_then(|(_, it)| it.split_once(']')).map(|(host, _)| host);
@@ -298,8 +303,14 @@ mod tests {
 
     #[test]
     fn files_that_a_program_misses_are_not_programs() {
-        for line in ["cat: x: No such file or directory", "rank 3: not found", "ls: a: b"] {
-            assert_eq!(unrunnable(&[line]), None, "{line}");
+        for line in [
+            "cat: x: No such file or directory",
+            "rank 3: not found",
+            "ls: a: b",
+            "Executable: ./mine",
+            "execvp error on file x (No such file or directory)",
+        ] {
+            assert_eq!(unrunnable(&[line, "Host: w-1"]), None, "{line}");
         }
     }
 }

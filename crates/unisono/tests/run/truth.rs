@@ -165,6 +165,18 @@ fn assert_everybody_tells(user: &User, told: &str, code: i32, doubt: &str) {
 }
 
 #[test]
+fn what_a_program_prints_changes_no_exit_code() {
+    let user = User::of(Flavour::OpenMpi4);
+    let one = "echo 'Executable: ./mine'; exit 3";
+    let both = "echo 'Executable: ./mine'; echo 'Node: sh-host-0'; exit 3";
+    for (more, script) in [(&["run"][..], both), (&["run", "--raw"], one)] {
+        let words = [more, &["--", "mpirun", "-n", "1", "/bin/sh", "-c", script]].concat();
+        let output = user.unisono(&words).output().expect("run unisono");
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn output_that_cannot_be_passed_on_is_a_failure() {
     let user = User::of(Flavour::OpenMpi4);
     let full = File::options().write(true).open("/dev/full").expect("a full device");
