@@ -35,6 +35,8 @@ pub enum Disturbance {
     Scale(u32),
     /// Somebody stops it.
     Stop,
+    /// Somebody deletes it, and the platform removes what belongs to it.
+    Delete,
     /// Something of it is lost.
     Strike {
         /// Which.
@@ -63,7 +65,7 @@ impl Scenario {
         let job = any_job(&mut random);
         let local = random.one_in(5);
         let script = any_script(&mut random);
-        let disturbances = any_disturbances(&mut random);
+        let disturbances = any_disturbances(&mut random, local);
         let faults = if random.one_in(4) {
             Faults::default()
         } else {
@@ -137,7 +139,7 @@ fn any_script(random: &mut Random) -> Vec<Run> {
     script
 }
 
-fn any_disturbances(random: &mut Random) -> Vec<(u64, Disturbance)> {
+fn any_disturbances(random: &mut Random, local: bool) -> Vec<(u64, Disturbance)> {
     let mut disturbances = Vec::new();
     for _ in 0..random.below(4) {
         let at = random.below(15_000);
@@ -146,6 +148,8 @@ fn any_disturbances(random: &mut Random) -> Vec<(u64, Disturbance)> {
             0 => Disturbance::Suspend,
             1 => Disturbance::Scale(1 + u32::try_from(random.below(4)).unwrap_or(0)),
             2 if random.one_in(3) => Disturbance::Stop,
+            // Only a cluster has objects that somebody can delete.
+            3 if random.one_in(3) && !local => Disturbance::Delete,
             _ => Disturbance::Strike { nth: random.number(), cause: *random.pick(&causes) },
         };
         disturbances.push((at, what));

@@ -32,7 +32,7 @@ pub struct Story {
     pub writes: usize,
     /// Turns it took.
     pub turns: usize,
-    /// Whether the job removed itself.
+    /// Whether the job removed itself, or somebody else did.
     pub removed: bool,
 }
 
@@ -91,6 +91,9 @@ impl<'scenario> Simulator<'scenario> {
             }
             self.disturb();
             let again_soon = self.turn()?;
+            if self.world.deleted {
+                return self.collected();
+            }
             if let Some(violation) = self.world.violations.first() {
                 return Err(violation.clone());
             }
@@ -162,10 +165,25 @@ impl<'scenario> Simulator<'scenario> {
                     }
                 }),
                 Disturbance::Stop => self.world.stop_requested = true,
+                Disturbance::Delete => self.world.deleted = true,
                 Disturbance::Strike { nth, cause } => {
                     self.world.strike(nth, cause);
                 }
             }
+        }
+    }
+
+    /// The end of a job that somebody deleted, after one more turn of a process that did not know. Its status is gone with it.
+    fn collected(mut self) -> Result<Story, String> {
+        self.world.pass_until(self.world.now);
+        while let Some(next) = self.world.next_event() {
+            self.world.pass_until(next);
+        }
+        self.world.removed = true;
+        self.world.stored = Status::default();
+        match self.world.seen().first() {
+            Some(left) => Err(format!("{left:?} is left of a job that was deleted")),
+            None => Ok(self.told()),
         }
     }
 

@@ -49,6 +49,9 @@ pub enum Fault {
     /// The process died.
     #[error("the process died")]
     Died,
+    /// Somebody deleted the job.
+    #[error("the job is gone")]
+    Gone,
 }
 
 /// A world with one job in it.
@@ -68,6 +71,8 @@ pub struct World {
     pub stop_requested: bool,
     /// Whether the job was removed.
     pub removed: bool,
+    /// Whether somebody deleted the job: nothing can be written to it, and what belongs to it goes by itself.
+    pub deleted: bool,
     /// What was last seen.
     pub last_view: Observed,
     /// Whether the last view was late.
@@ -116,6 +121,7 @@ impl World {
             room: Room::Given,
             stop_requested: false,
             removed: false,
+            deleted: false,
             last_view: Observed::default(),
             view_was_late: false,
             faults,
@@ -179,6 +185,9 @@ impl World {
 
     fn happen(&mut self) {
         let now = self.now;
+        if self.deleted {
+            self.collect();
+        }
         self.members.retain(|_, thing| thing.gone_at.is_none_or(|at| at > now));
         let due: Vec<Incarnation> = self
             .members
@@ -200,6 +209,13 @@ impl World {
         self.views.push_back((now, self.seen()));
         while self.views.front().is_some_and(|(at, _)| at.0 + LATEST_VIEW < now.0) {
             self.views.pop_front();
+        }
+    }
+
+    /// Removes what belongs to a job that is gone, as the platform does: by and by, what was made since included.
+    fn collect(&mut self) {
+        for thing in self.members.values_mut().filter(|thing| thing.gone_at.is_none()) {
+            thing.gone_at = Some(Time(self.now.0 + 1 + self.random.below(800)));
         }
     }
 
@@ -444,6 +460,9 @@ impl Engine for World {
 
     async fn record(&mut self, _plan: &Plan, next: &Next) -> Result<Recorded, Fault> {
         let status = &next.status;
+        if self.deleted {
+            return Err(Fault::Gone);
+        }
         if self.version_read != self.version {
             return Ok(Recorded::Outdated);
         }
