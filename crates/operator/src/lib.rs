@@ -11,4 +11,4 @@ mod run;
 
 pub use install::{InstallError, Step, install};
 pub use log::log;
-pub use run::{Gang, LeaseLost, RunError, RunOptions, UnknownGang, run};
+pub use run::{Gang, LONGEST_LOOK, LeaseLost, RunError, RunOptions, UnknownGang, run};

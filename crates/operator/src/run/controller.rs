@@ -34,10 +34,6 @@ const PAGE: u32 = 50;
 /// The longest pause after looks at a job that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The longest look at a job. An API server that never answers must not keep the job from being looked at again; what was begun is
-/// gone on with by the next look, as after a death.
-const LONGEST_LOOK: Duration = Duration::from_secs(60);
-
 /// What runs all jobs.
 pub(crate) struct Controller {
     world: World,
@@ -48,6 +44,7 @@ pub(crate) struct Controller {
     worker: Arc<Worker>,
     health: Arc<Health>,
     workers: usize,
+    longest_look: Duration,
 }
 
 /// A look at a job that is over.
@@ -84,6 +81,7 @@ impl Controller {
             worker: Arc::new(Worker::new(client, settings, options.reading, health.clone())),
             health,
             workers: options.workers,
+            longest_look: options.longest_look,
         })
     }
 
@@ -140,7 +138,8 @@ impl Controller {
                 continue;
             };
             let memory = self.memories.remove(&key).unwrap_or_default();
-            self.working.push(look(Arc::clone(&self.worker), key, snapshot, memory).boxed());
+            let worker = Arc::clone(&self.worker);
+            self.working.push(look(worker, key, snapshot, memory, self.longest_look).boxed());
         }
         let depth = i64::try_from(self.queue.depth(now)).unwrap_or(i64::MAX);
         self.health.metrics.queue_depth.set(depth);
@@ -161,13 +160,19 @@ impl Controller {
 }
 
 /// A look at one job. Should it panic or never end, that is this job's failure and nobody else's.
-async fn look(worker: Arc<Worker>, key: Key, snapshot: Snapshot, mut memory: Memory) -> Done {
+async fn look(
+    worker: Arc<Worker>,
+    key: Key,
+    snapshot: Snapshot,
+    mut memory: Memory,
+    longest: Duration,
+) -> Done {
     let failures = memory.failures;
     let looked = AssertUnwindSafe(async {
         let again = worker.look(snapshot, &mut memory).await;
         (again, memory)
     });
-    let memory = match timeout(LONGEST_LOOK, looked.catch_unwind()).await {
+    let memory = match timeout(longest, looked.catch_unwind()).await {
         Ok(Ok((again, memory))) => return Done { key, memory, again },
         Ok(Err(_panic)) => {
             tracing::error!(job = %key, "a look at a job panicked; please report it");

@@ -36,6 +36,9 @@ pub use lease::LeaseLost;
 /// How long looks at jobs may go on after somebody asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// The usual longest look at a job.
+pub const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
 /// What an operator is started with.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -59,6 +62,9 @@ pub struct RunOptions {
     pub lease: Option<(String, String)>,
     /// How many jobs are looked at at once.
     pub workers: usize,
+    /// The longest look at a job. An API server that never answers must not keep the job from being looked at again; what was
+    /// begun is gone on with by the next look, as after a death.
+    pub longest_look: Duration,
 }
 
 /// Why an operator ended.

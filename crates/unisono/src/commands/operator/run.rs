@@ -103,6 +103,7 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
         listen: args.listen,
         lease: lease(args, world),
         workers: args.workers.max(1),
+        longest_look: unisono_operator::LONGEST_LOOK,
     };
     let session = Session::open(settings)?;
     session.run(async |cluster| {
