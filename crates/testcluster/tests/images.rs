@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             ranks(cluster, Image::OtherMpis, "intelmpi", mpirun)
         })
         .test("a_static_mpi_program_runs_without_a_shell", static_program)
+        .test("a_bare_image_starts_ranks_without_a_shell", bare)
         .test("the_sample_image_answers_ssh_as_a_user", sample)
         .test("unisono_is_loaded_while_nodes_run_and_installs_its_agent", unisono)
         .alone("images_come_out_the_same_twice", same_twice)
@@ -80,6 +81,19 @@ fn static_program(cluster: &Cluster) -> anyhow::Result<()> {
     let layer = tar_member(&archive, ".tar")?;
     let names = tar_names(&layer)?;
     ensure!(names == ["hello"], "the image has {names:?}");
+    Ok(())
+}
+
+fn bare(cluster: &Cluster) -> anyhow::Result<()> {
+    let line = ["mpiexec.hydra", "-n", "2", "/programs/mpich/hello"];
+    let said = run(cluster, "bare", &Image::Bare.reference(), &line)?;
+    ensure!(said.contains("rank 1 of 2 on bare"), "{said}");
+    let layer = tar_member(&std::fs::read(Image::Bare.archive()?)?, ".tar")?;
+    let names = tar_names(&layer)?;
+    let is_shell = |name: &&String| {
+        ["sh", "bash", "dash", "busybox", "ssh"].contains(&name.rsplit('/').next().unwrap_or(name))
+    };
+    ensure!(!names.iter().any(|name| is_shell(&name)), "the image has a shell: {names:?}");
     Ok(())
 }
 

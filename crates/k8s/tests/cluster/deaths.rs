@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use futures::future::{Either, Ready, ready};
@@ -14,8 +15,11 @@ use tower::{BoxError, Layer, Service};
 use unisono_plan::Verdict;
 use unisono_testcluster::Cluster;
 
-use crate::story::{Story, tell};
+use crate::story::{PATIENCE, Story, tell};
 use crate::versions::job;
+
+/// How long to wait between two ticks.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Lets so many writes through, and nothing after them: the process is dead.
 #[derive(Clone)]
@@ -80,12 +84,14 @@ pub(crate) fn after_any_write(cluster: &Cluster) -> anyhow::Result<()> {
             lives.push((name, mortal(story.cluster, writes).await?.0));
         }
         for (name, client) in &lives {
+            let deadline = Instant::now() + PATIENCE;
             while story
                 .tick_with(name, client.clone())
                 .await
                 .is_ok_and(|(_, next, _)| !next.status.is_terminal())
             {
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                ensure!(Instant::now() < deadline, "{name}: neither dead nor at its end");
+                tokio::time::sleep(PAUSE).await;
             }
         }
         for (name, _) in &lives {
@@ -114,11 +120,13 @@ async fn writes_of_a_whole_life(story: &Story<'_>) -> anyhow::Result<i64> {
     const PLENTY: i64 = 1_000;
     story.submit(&small("whole"))?;
     let (client, left) = mortal(story.cluster, PLENTY).await?;
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let (_, next, quiet) = story.tick_with("whole", client.clone()).await?;
         if next.status.is_terminal() && quiet {
             return Ok(PLENTY - left.load(Ordering::SeqCst));
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        ensure!(Instant::now() < deadline, "no end in sight: {:?}", next.why);
+        tokio::time::sleep(PAUSE).await;
     }
 }

@@ -55,14 +55,28 @@ pub(crate) fn launcher_last(cluster: &Cluster) -> anyhow::Result<()> {
         let mut job = job("patient", LINE);
         job["spec"]["launcherCreationPolicy"] = json!("WaitForWorkersReady");
         story.submit(&job)?;
-        succeeds(story, "patient", "job/patient-launcher").await?;
-        let object = story.object("patient").await?.as_json().clone();
-        let moment = |text: &Value| text.as_str().unwrap_or_default().to_owned();
-        let pods = story.pods()?;
-        let launcher = pods.first().context("no launcher")?;
-        let created = moment(&launcher["metadata"]["creationTimestamp"]);
-        ensure!(created >= moment(&object["status"]["startTime"]), "{created} {object}");
-        Ok(())
+        // Its workers go at the end: they are looked at as soon as the launcher exists.
+        let launcher = "training.kubeflow.org/job-role";
+        let deadline = std::time::Instant::now() + PATIENCE;
+        let pods = loop {
+            story.tick("patient").await?;
+            let pods = story.pods()?;
+            if pods.iter().any(|pod| pod["metadata"]["labels"][launcher] == "launcher") {
+                break pods;
+            }
+            ensure!(std::time::Instant::now() < deadline, "no launcher: {pods:?}");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        };
+        let (launchers, workers): (Vec<&Value>, Vec<&Value>) =
+            pods.iter().partition(|pod| pod["metadata"]["labels"][launcher] == "launcher");
+        ensure!(workers.len() == 2, "{workers:?}");
+        let created = launchers[0]["metadata"]["creationTimestamp"].as_str().context("no time")?;
+        for worker in workers {
+            let began = &worker["status"]["containerStatuses"][0]["state"]["running"]["startedAt"];
+            let began = began.as_str().with_context(|| format!("it does not run: {worker}"))?;
+            ensure!(created >= began, "created at {created}, and a worker began at {began}");
+        }
+        succeeds(story, "patient", "job/patient-launcher").await
     })
 }
 

@@ -6,7 +6,7 @@ use unisono_plan::Verdict;
 use unisono_testcluster::{Cluster, Image};
 
 use crate::story::{Story, tell};
-use crate::versions::{LINE, job, succeeds};
+use crate::versions::{LINE, job, ranks_are_placed, succeeds};
 
 fn pod<'job>(job: &'job mut Value, role: &str) -> &'job mut Value {
     &mut job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
@@ -48,16 +48,20 @@ pub(crate) fn restricted(cluster: &Cluster) -> anyhow::Result<()> {
 pub(crate) fn without_a_shell(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "bare", async |story: &Story<'_>| {
         let mut job = job("bare", "");
+        job["spec"]["mpiImplementation"] = json!("MPICH");
         for role in ["Launcher", "Worker"] {
-            pod(&mut job, role)["containers"][0]["image"] = json!(Image::Static.reference());
+            pod(&mut job, role)["containers"][0]["image"] = json!(Image::Bare.reference());
         }
-        pod(&mut job, "Launcher")["containers"][0]["command"] = json!(["/hello"]);
+        let line = ["/opt/mpich/bin/mpiexec.hydra", "-n", "4", "/programs/mpich/hello"];
+        pod(&mut job, "Launcher")["containers"][0]["command"] = json!(line);
         story.submit(&job)?;
         let status = story.finish("bare").await?;
-        ensure!(status.end().map(|end| end.verdict) == Some(Verdict::Succeeded), "{status:?}");
         let said = story.kubectl(&["logs", "job/bare-launcher"])?;
-        ensure!(said.contains("rank 0 of 1 on bare-launcher"), "{said}");
-        Ok(())
+        ensure!(
+            status.end().map(|end| end.verdict) == Some(Verdict::Succeeded),
+            "{status:?} {said}"
+        );
+        ranks_are_placed(&said, "bare")
     })
 }
 

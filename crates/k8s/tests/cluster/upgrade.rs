@@ -33,7 +33,7 @@ fn labels(role: &str, index: Option<&str>) -> Value {
 
 pub(crate) fn running(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "upgrade", async |story: &Story<'_>| {
-        story.submit(&job("old", "sleep 5"))?;
+        story.submit(&job("old", "true"))?;
         let uid = story.object("old").await?.uid().to_owned();
         let owners = json!([{
             "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "old", "uid": uid, "controller": true,
@@ -48,7 +48,7 @@ pub(crate) fn running(cluster: &Cluster) -> anyhow::Result<()> {
         let metadata = json!({"name": "old-launcher", "labels": labels("launcher", None), "ownerReferences": owners});
         let template = json!({
             "metadata": {"labels": labels("launcher", None)},
-            "spec": {"restartPolicy": "OnFailure", "containers": [container("sleep 8")]},
+            "spec": {"restartPolicy": "OnFailure", "containers": [container("until test -e /tmp/go; do sleep 0.1; done")]},
         });
         story.create(
             "/apis/batch/v1",
@@ -79,6 +79,7 @@ pub(crate) fn running(cluster: &Cluster) -> anyhow::Result<()> {
         let before = story.pod_names()?;
         let (_, next, _) = story.tick("old").await?;
         ensure!(next.status.stage == Stage::Running, "{:?}", next.status);
+        story.kubectl(&["exec", "job/old-launcher", "--", "touch", "/tmp/go"])?;
         let status = story.finish("old").await?;
         ensure!(status.end().map(|end| end.verdict) == Some(Verdict::Succeeded), "{status:?}");
         ensure!(status.epoch == 0 && status.failed_launches == 0, "{status:?}");

@@ -4,6 +4,7 @@
 //! `UNISONO_BENCH=1x64,100x4` chooses the sizes.
 
 #[path = "../../tests/cluster/faults.rs"]
+#[expect(dead_code, reason = "the tests use more of it")]
 mod faults;
 mod kubelet;
 #[path = "../measure/mod.rs"]

@@ -4,6 +4,7 @@
 //! The command writes down when it began and ended; everything else is when a client that asks all the time first saw it.
 
 #[path = "../../tests/cluster/faults.rs"]
+#[expect(dead_code, reason = "the tests use more of it")]
 mod faults;
 #[path = "../measure/mod.rs"]
 mod measure;

@@ -1,14 +1,15 @@
-//! Faults between the operator and the API server that no cluster produces on demand: calls that fail by a seeded pattern, and
-//! a death of the whole process right before or right after one of its writes.
+//! Faults between the operator and the API server that no cluster produces on demand: calls that fail by a seeded pattern, watches
+//! that never live long, and a death of the whole process right before or right after one of its writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, BodyStream, StreamBody};
 use kube::client::{Body, DynBody};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,8 +22,10 @@ use crate::operator::end_at_once;
 pub(crate) struct Faults {
     /// Which calls fail, and how.
     pub(crate) seed: u64,
-    /// One call in so many fails; none for 0.
+    /// One call in so many fails, one write is never answered, and one watch finds its beginning gone; nothing for 0.
     pub(crate) one_in: u64,
+    /// After so many milliseconds every watch is cut; never for 0.
+    pub(crate) watches_live: u64,
     /// Whether a look at a job called [`DOOMED`] panics.
     pub(crate) panics: bool,
     /// When the process dies.
@@ -43,8 +46,8 @@ pub(crate) const DEAD: i32 = 9;
 pub(crate) const DOOMED: &str = "doomed";
 
 /// What becomes of a call.
-#[derive(Clone, Copy)]
-enum Fate {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
     Passes,
     /// The server says no.
     Refused(StatusCode),
@@ -52,26 +55,67 @@ enum Fate {
     Cut,
     /// It is done, and nobody hears of it.
     Unheard,
+    /// Nobody ever answers.
+    Hangs,
     /// A watch begins, and what it was to go on from is gone.
     Gone,
 }
 
-impl Faults {
-    /// The fate of the call with this number.
-    fn fate(self, call: u64, is_watch: bool) -> Fate {
-        let dice = scramble(self.seed.wrapping_mul(1_000_003).wrapping_add(call));
-        if self.one_in == 0 || !dice.is_multiple_of(self.one_in) {
+/// What can become of any call, in turns.
+const FATES: [Fate; 6] = [
+    Fate::Refused(StatusCode::CONFLICT),
+    Fate::Refused(StatusCode::TOO_MANY_REQUESTS),
+    Fate::Refused(StatusCode::INTERNAL_SERVER_ERROR),
+    Fate::Refused(StatusCode::GATEWAY_TIMEOUT),
+    Fate::Cut,
+    Fate::Unheard,
+];
+
+/// How many watches an operator begins with: pods, Jobs, and three kinds of job objects.
+const WATCHES: u64 = 5;
+
+/// No write before this one is never answered.
+const FIRST_TO_HANG: u64 = 3;
+
+impl Fate {
+    /// Everything that can go wrong with a call.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        FATES.into_iter().chain([Self::Hangs, Self::Gone])
+    }
+
+    /// What the log says when it is met.
+    pub(crate) fn told(self) -> String {
+        format!("a fault of the test: {self:?}")
+    }
+}
+
+/// A call, by its place among all calls of the process, among all writes and among all watches; 0 for none.
+#[derive(Clone, Copy)]
+struct Call {
+    number: u64,
+    write: u64,
+    watch: u64,
+}
+
+impl Faulty {
+    fn fate(&self, call: Call) -> Fate {
+        let Faults { seed, one_in, .. } = self.faults;
+        if one_in == 0 {
             return Fate::Passes;
         }
-        match scramble(dice) % 6 {
-            _ if is_watch && dice & (1 << 40) != 0 => Fate::Gone,
-            0 => Fate::Refused(StatusCode::CONFLICT),
-            1 => Fate::Refused(StatusCode::TOO_MANY_REQUESTS),
-            2 => Fate::Refused(StatusCode::INTERNAL_SERVER_ERROR),
-            3 => Fate::Refused(StatusCode::GATEWAY_TIMEOUT),
-            4 => Fate::Cut,
-            _ => Fate::Unheard,
+        if call.write == FIRST_TO_HANG + seed {
+            return Fate::Hangs;
         }
+        if call.watch == 1 + seed % WATCHES {
+            return Fate::Gone;
+        }
+        if !scramble(seed.wrapping_mul(1_000_003).wrapping_add(call.number)).is_multiple_of(one_in)
+        {
+            return Fate::Passes;
+        }
+        let faults = self.failed.fetch_add(1, Ordering::SeqCst);
+        let turn = seed.wrapping_mul(2).wrapping_add(faults) % FATES.len() as u64;
+        usize::try_from(turn).ok().and_then(|turn| FATES.get(turn)).copied().unwrap_or(Fate::Cut)
     }
 }
 
@@ -89,11 +133,25 @@ pub(crate) struct Faulty {
     faults: Faults,
     calls: Arc<AtomicU64>,
     writes: Arc<AtomicU64>,
+    watches: Arc<AtomicU64>,
+    failed: Arc<AtomicU64>,
 }
 
 impl Faulty {
     pub(crate) fn new(faults: Faults) -> Self {
-        Self { faults, calls: Arc::default(), writes: Arc::default() }
+        let (calls, writes, watches, failed) = Default::default();
+        Self { faults, calls, writes, watches, failed }
+    }
+
+    /// Counts a call.
+    fn count(&self, method: &Method, path: &str) -> Call {
+        let next = |counter: &AtomicU64| counter.fetch_add(1, Ordering::SeqCst) + 1;
+        let is_write = method != Method::GET && !path.contains("/leases");
+        Call {
+            number: next(&self.calls),
+            write: if is_write { next(&self.writes) } else { 0 },
+            watch: if path.contains("watch=") { next(&self.watches) } else { 0 },
+        }
     }
 }
 
@@ -126,28 +184,35 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Faulty { faults, calls, writes } = &self.faulty;
+        let faults = self.faulty.faults;
         let path = request.uri().path_and_query().map_or("", |it| it.as_str());
-        let counts = request.method() != Method::GET && !path.contains("/leases");
-        let write = if counts { writes.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
-        let fate = faults.fate(calls.fetch_add(1, Ordering::SeqCst), path.contains("watch="));
         if faults.panics && path.contains(DOOMED) {
             // In the look that waits for the answer, not in the client that all looks share.
             return async { panic!("a fault of the test") }.boxed();
         }
-        let death = faults.death.filter(|_| write > 0);
-        if death == Some(Death::Before(write)) {
+        let call = self.faulty.count(request.method(), path);
+        let death = faults.death.filter(|_| call.write > 0);
+        if death == Some(Death::Before(call.write)) {
             end_at_once(DEAD);
+        }
+        let fate = self.faulty.fate(call);
+        if fate != Fate::Passes {
+            tracing::warn!("{}", fate.told());
         }
         match fate {
             Fate::Passes => {
                 let sent = self.inner.call(request);
                 async move {
                     let answer = sent.await;
-                    if death == Some(Death::After(write)) {
+                    if death == Some(Death::After(call.write)) {
                         end_at_once(DEAD);
                     }
-                    answer
+                    match faults.watches_live {
+                        lifetime if call.watch > 0 && lifetime > 0 => {
+                            answer.map(|it| cut(it, lifetime))
+                        }
+                        _ => answer,
+                    }
                 }
                 .boxed()
             }
@@ -161,12 +226,23 @@ where
                 }
                 .boxed()
             }
+            Fate::Hangs => futures::future::pending().boxed(),
             Fate::Gone => async {
                 answer(StatusCode::OK, &json!({"type": "ERROR", "object": told(StatusCode::GONE)}))
             }
             .boxed(),
         }
     }
+}
+
+/// An answer whose connection breaks after so many milliseconds.
+fn cut(answer: Answer, lifetime: u64) -> Answer {
+    answer.map(|body| {
+        let end = tokio::time::sleep(Duration::from_millis(lifetime));
+        let fault = stream::once(async { Err(BoxError::from("the watch was cut")) });
+        let frames = BodyStream::new(body).take_until(end).chain(fault);
+        Box::new(StreamBody::new(frames.boxed())) as Box<DynBody>
+    })
 }
 
 fn refusal(status: StatusCode) -> Result<Answer, BoxError> {

@@ -4,19 +4,24 @@
 mod adopted;
 mod api;
 mod broken;
+mod deaths;
 mod faults;
+mod flavours;
 mod gangs;
 mod installed;
 mod kinds;
 mod life;
+mod losses;
 mod old;
 mod operator;
 mod remains;
 mod rights;
 mod story;
 mod support;
+mod tour;
 mod trouble;
 mod truth;
+mod watched;
 mod wire;
 
 use std::process::ExitCode;
@@ -27,14 +32,25 @@ fn main() -> ExitCode {
     if let Some(code) = operator::take_over() {
         return code;
     }
-    let images = vec![Image::Busybox, Image::OpenMpi4];
+    let images = vec![Image::Busybox, Image::OpenMpi4, Image::OtherMpis];
     Suite::new(Options { nodes: 2, images, ..Options::default() })
-        .test("a_death_at_any_write_changes_nothing", broken::deaths)
+        .test("a_death_at_any_write_changes_nothing", deaths::at_any_write)
         .test("calls_that_fail_change_nothing", broken::calls_fail)
         .test("watches_that_are_cut_lose_nothing", broken::watches_cut)
+        .test("connections_that_are_cut_lose_nothing", broken::connections_cut)
+        .test("every_mpi_of_every_version_is_spread_over_two_nodes", flavours::of_every_version)
         .test("a_thousand_workers_are_told_to_their_launcher", life::thousand)
         .test("a_look_that_panics_harms_no_other_job", broken::one_look_panics)
         .test("a_gang_starts_with_the_real_coscheduler", gangs::coscheduled)
+        .test("no_pod_of_a_gang_that_is_too_large_gets_a_node", losses::gang_too_large)
+        .test("v1_says_that_it_failed_and_who_was_evicted", tour::v1_fails_and_is_evicted)
+        .test("v1alpha2_says_restarting_and_failed", tour::v1alpha2_restarts_and_fails)
+        .test("a_deadline_ends_a_job_of_every_version", tour::deadlines)
+        .test("a_job_that_shrinks_loses_its_last_workers", tour::scaled_down)
+        .test("workers_that_have_ended_stay_or_go_by_policy", tour::clean_up_of_the_ended)
+        .test("a_job_that_nobody_saw_running_says_that_it_ran", tour::never_seen_running)
+        .test("a_worker_that_makes_room_restarts_the_gang", losses::preempted)
+        .test("a_worker_without_memory_restarts_the_gang", losses::worker_starved)
         .test("names_that_are_taken_are_told_and_waited_for", trouble::names_taken)
         .test("a_job_of_every_version_ends_as_its_contract_says", life::every_version)
         .test("a_job_that_fails_says_what_failed_first_and_why", truth::failures)
@@ -54,6 +70,9 @@ fn main() -> ExitCode {
         .test("the_next_operator_takes_over_at_once", trouble::handed_over)
         .test("a_running_job_of_another_operator_goes_on", adopted::goes_on)
         .test("workers_go_as_the_clean_up_policy_says", life::clean_up)
+        .test("hosts_are_named_in_the_clusters_own_domain", flavours::in_a_domain)
+        .test("an_operator_tells_its_health_and_numbers", watched::health)
+        .test("kubectl_follows_a_launcher", watched::followed)
         .test("a_job_that_others_manage_is_left_alone", life::managed_elsewhere)
         .test("a_job_is_removed_when_its_time_is_up", life::removed)
         .test("an_operator_of_one_namespace_leaves_others_alone", installed::one_namespace)

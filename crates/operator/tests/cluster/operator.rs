@@ -47,25 +47,27 @@ pub(crate) fn end_at_once(code: i32) -> ! {
 }
 
 fn play(options: &str) -> anyhow::Result<()> {
-    unisono_operator::log(false);
+    let options: Value = serde_json::from_str(options)?;
+    unisono_operator::log(options["log_json"] == true);
     // It ends with the test program, however that ends.
     std::thread::spawn(|| {
         std::io::stdin().read_to_end(&mut Vec::new()).ok();
         end_at_once(1);
     });
-    let options: Value = serde_json::from_str(options)?;
     let text = |key: &str| options[key].as_str().map(str::to_owned);
+    let longest_look: Option<Duration> = serde_json::from_value(options["longest_look"].clone())?;
     let run = RunOptions {
         only_namespace: text("namespace"),
         image: UNISONO.to_owned(),
         image_pull_policy: Some("Never".to_owned()),
-        cluster_domain: None,
+        cluster_domain: text("cluster_domain"),
         gang: text("gang").context("no gang")?.parse()?,
         network_policy: false,
         reading: unisono_dialect::Options::default(),
         listen: text("listen").context("no address")?.parse()?,
         lease: text("home").zip(text("identity")),
         workers: 32,
+        longest_look: longest_look.unwrap_or(unisono_operator::LONGEST_LOOK),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -103,6 +105,12 @@ pub(crate) struct Start<'start> {
     pub(crate) only_namespace: Option<&'start str>,
     /// What goes wrong between it and the API server.
     pub(crate) faults: Faults,
+    /// The longest look at a job, if not the usual.
+    pub(crate) longest_look: Option<Duration>,
+    /// The cluster's domain, if not the usual.
+    pub(crate) cluster_domain: Option<&'start str>,
+    /// Whether its log is JSON.
+    pub(crate) log_json: bool,
 }
 
 impl Default for Start<'_> {
@@ -115,6 +123,9 @@ impl Default for Start<'_> {
             home: "unisono-system",
             only_namespace: None,
             faults: Faults::default(),
+            longest_look: None,
+            cluster_domain: None,
+            log_json: false,
         }
     }
 }
@@ -145,6 +156,9 @@ impl Operator {
             "home": start.home,
             "namespace": start.only_namespace,
             "faults": start.faults,
+            "longest_look": start.longest_look,
+            "cluster_domain": start.cluster_domain,
+            "log_json": start.log_json,
             "listen": format!("127.0.0.1:{}", start.port),
         });
         let log = File::create(folder.path().join("log"))?;
@@ -182,22 +196,24 @@ impl Operator {
         self.child.id()
     }
 
-    /// Ends it as the kernel would for want of memory.
-    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
+    /// Ends it as a kubelet does, and returns when it has ended well.
+    pub(crate) fn terminate(mut self) -> anyhow::Result<()> {
+        let ended = self.end()?;
+        ensure!(ended.success(), "the operator ended with {ended}: {}", self.log());
         Ok(())
     }
 
-    /// Ends it as a kubelet does, and returns when it has ended well.
-    pub(crate) fn terminate(mut self) -> anyhow::Result<()> {
+    /// Ends it as a kubelet does, and tells how it ended.
+    pub(crate) fn stop(mut self) -> anyhow::Result<ExitStatus> {
+        self.end()
+    }
+
+    fn end(&mut self) -> anyhow::Result<ExitStatus> {
         // Waiting would close it, and that is another end.
         let _stdin = self.child.stdin.take();
         let sent = Command::new("kill").arg(self.pid().to_string()).status()?;
         ensure!(sent.success(), "kill: {sent}");
-        let ended = self.child.wait()?;
-        ensure!(ended.success(), "the operator ended with {ended}: {}", self.log());
-        Ok(())
+        Ok(self.child.wait()?)
     }
 
     /// What it answers under a path.

@@ -31,7 +31,16 @@ const FLEETING: &[&str] = &[
 
 /// The job, and everything in its namespace that belongs to it, as it is now.
 pub(crate) fn of(story: &Story<'_>, name: &str) -> anyhow::Result<Value> {
-    let mut left = json!({"status": story.get(name)?["status"]});
+    let mut left = owned(story)?;
+    left["status"] = story.get(name)?["status"].clone();
+    left.sort_all_objects();
+    shed(&mut left, story.namespace);
+    Ok(left)
+}
+
+/// Everything in a namespace that belongs to a job, by what it is.
+pub(crate) fn owned(story: &Story<'_>) -> anyhow::Result<Value> {
+    let mut left = json!({});
     for (api, plural) in [
         ("/api/v1", "pods"),
         ("/api/v1", "services"),
@@ -44,9 +53,13 @@ pub(crate) fn of(story: &Story<'_>, name: &str) -> anyhow::Result<Value> {
         let own = items.iter().filter(|it| it["metadata"]["ownerReferences"].is_array());
         left[plural] = own.cloned().map(of_one).collect();
     }
-    left.sort_all_objects();
-    shed(&mut left, story.namespace);
     Ok(left)
+}
+
+/// Whether there is nothing of any kind.
+pub(crate) fn is_nothing(left: &Value) -> bool {
+    let kinds = left.as_object().into_iter().flat_map(|kinds| kinds.values());
+    kinds.into_iter().all(|it| it.as_array().is_some_and(Vec::is_empty))
 }
 
 /// An object without what nobody decides but chance: keys, and how its containers went.

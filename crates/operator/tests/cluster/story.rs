@@ -1,9 +1,10 @@
 //! Stories of jobs that really run: each in a namespace of its own, so that several are told at once.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
@@ -45,6 +46,35 @@ pub(crate) fn job(version: &str, name: &str, line: &str) -> Value {
 /// The line that starts four ranks.
 pub(crate) const HELLO: &str = "mpirun --allow-run-as-root -np 4 /programs/openmpi4/hello";
 
+/// The line of a launcher that waits until somebody [opens](Story::open) its gate.
+pub(crate) const GATED: &str = "until test -e /tmp/go; do sleep 0.1; done";
+
+/// How many stories that differ in one thing go on at once.
+const AT_ONCE: usize = 4;
+
+/// Tells the same story with each of these, some at once; what they found leaves in no order, or the first fault when all are told.
+pub(crate) fn at_once<T: Send, R: Send>(
+    all: Vec<T>,
+    story: impl Fn(T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let rest = Mutex::new(all.into_iter());
+    let told: Vec<anyhow::Result<Vec<R>>> = std::thread::scope(|scope| {
+        let one_by_one = || {
+            let mut told = Vec::new();
+            loop {
+                let next = rest.lock().map_err(|_| anyhow!("a story panicked"))?.next();
+                let Some(next) = next else { return Ok(told) };
+                told.push(story(next)?);
+            }
+        };
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(one_by_one)).collect();
+        let joined =
+            threads.into_iter().map(|it| it.join().map_err(|_| anyhow!("a story panicked")));
+        joined.map(|it| it.and_then(|told| told)).collect()
+    });
+    Ok(told.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
 /// One namespace of the cluster.
 pub(crate) struct Story<'cluster> {
     pub(crate) cluster: &'cluster Cluster,
@@ -64,12 +94,12 @@ pub(crate) fn tell(
     })
 }
 
-/// Tells a story that starts its operators itself.
-pub(crate) fn tell_alone(
+/// Tells a story that starts its operators itself; what it found leaves.
+pub(crate) fn tell_alone<R>(
     cluster: &Cluster,
     namespace: &str,
-    story: impl FnOnce(&Story<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+    story: impl FnOnce(&Story<'_>) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
     prepare(cluster)?;
     cluster.api().create("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}))?;
     let account = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
@@ -170,6 +200,35 @@ impl Story<'_> {
             .collect();
         names.sort();
         Ok(names)
+    }
+
+    /// Names and uids of all pods of the story, in order.
+    pub(crate) fn uids(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let list = self.cluster.api().get(&self.path("/api/v1", "pods"))?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let pods = list["items"].as_array().context("no list")?;
+        let names = pods.iter().map(|it| &it["metadata"]);
+        let mut uids: Vec<(String, String)> =
+            names.map(|it| (text(&it["name"]), text(&it["uid"]))).collect();
+        uids.sort();
+        Ok(uids)
+    }
+
+    /// Opens the gate of a job's launcher.
+    pub(crate) fn open(&self, name: &str) -> anyhow::Result<()> {
+        let pods = self.pods(name)?;
+        let launcher = pods.iter().rfind(|it| it.contains("-launcher")).context("no launcher")?;
+        self.kubectl(&["exec", launcher, "--", "touch", "/tmp/go"]).map(|_| ())
+    }
+
+    /// Evicts a pod, as a drain does.
+    pub(crate) fn evict(&self, pod: &str) -> anyhow::Result<()> {
+        let eviction = json!({
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod},
+            "deleteOptions": {"gracePeriodSeconds": 1},
+        });
+        let path = format!("{}/{pod}/eviction", self.path("/api/v1", "pods"));
+        self.cluster.api().create(&path, &eviction).map(|_| ())
     }
 
     /// Reasons and types of the events about a job, in the order they were told.

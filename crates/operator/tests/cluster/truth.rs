@@ -1,16 +1,11 @@
 //! Jobs that fail, wait or are disturbed: each says what happened and why, where `kubectl describe` shows it.
 
-use std::time::Duration;
-
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, wait};
 
-use crate::story::{HELLO, Story, condition, holds, job, tell};
+use crate::story::{HELLO, PATIENCE, Story, condition, holds, job, tell};
 use crate::support::put;
-
-/// How long a small job may take on a machine that does other things, too.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 const LAUNCHER: &str = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0";
 const WORKER: &str = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0";
@@ -151,15 +146,7 @@ pub(crate) fn disturbed(cluster: &Cluster) -> anyhow::Result<()> {
         story.kubectl(&["delete", "pod", "pod-deleted-launcher", "--now", "--wait=false"])?;
         story.kubectl(&["delete", "job", "job-deleted-launcher"])?;
         story.kubectl(&["exec", "job-deleted-launcher", "--", "touch", "/tmp/told"])?;
-        let pod = "evicted-worker-1";
-        let eviction = json!({
-            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod},
-            "deleteOptions": {"gracePeriodSeconds": 1},
-        });
-        story
-            .cluster
-            .api()
-            .create(&format!("{}/{pod}/eviction", story.path("/api/v1", "pods")), &eviction)?;
+        story.evict("evicted-worker-1")?;
         for name in names {
             let job = story.succeeds(name)?;
             ensure!(job["status"]["unisono"]["counted_failures"] == 0, "{}", job["status"]);

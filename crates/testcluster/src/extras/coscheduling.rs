@@ -1,5 +1,7 @@
 //! The scheduler that starts all members of a `PodGroup` or none.
 
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::json;
 
 use crate::binaries;
@@ -8,10 +10,17 @@ use crate::cluster::Cluster;
 /// The `schedulerName` of pods that want to be scheduled as a gang.
 pub const SCHEDULER: &str = "scheduler-plugins-scheduler";
 
+const CONTROLLER: &str = "coscheduling-controller";
+
 impl Cluster {
     /// Starts the coscheduling plugin's scheduler, [`SCHEDULER`], beside the usual one, with the
-    /// controller that counts a `PodGroup`'s members.
+    /// controller that counts a `PodGroup`'s members; once, however often it is asked for.
     pub fn start_coscheduling(&self) -> anyhow::Result<()> {
+        static ONE_BY_ONE: Mutex<()> = Mutex::new(());
+        let _turn = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.has_part(CONTROLLER) {
+            return Ok(());
+        }
         let scheduler = binaries::SCHEDULERS.build()?.join("coscheduler");
         let controller = binaries::CLUSTER.build()?.join("controller");
         let source = binaries::CLUSTER.source_of("sigs.k8s.io/scheduler-plugins")?;
@@ -51,7 +60,7 @@ impl Cluster {
             ],
         )?;
         self.start_part(
-            "coscheduling-controller",
+            CONTROLLER,
             &controller,
             &[
                 format!("--kubeconfig={kubeconfig}"),

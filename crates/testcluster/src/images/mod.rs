@@ -1,6 +1,7 @@
 //! The images that the tests' pods run, made on this machine without a registry.
 
 mod archive;
+mod bare;
 mod busybox;
 mod debian;
 mod layer;
@@ -40,6 +41,8 @@ pub enum Image {
     /// Debian with Open MPI 5, MPICH and Intel MPI, each in `/opt/FLAVOUR`; programs in
     /// `/programs/FLAVOUR`.
     OtherMpis,
+    /// MPICH in `/opt/mpich` with its programs in `/programs/mpich`, and the libraries that they load: no shell, no ssh.
+    Bare,
     /// Nothing but `/hello`, an MPI program that is linked statically: no shell.
     Static,
     /// Open MPI 4 with an sshd on port 2222 for a user of uid 1000.
@@ -59,7 +62,7 @@ struct Recipe {
 impl Image {
     /// Every image there is.
     pub const ALL: &[Self] =
-        &[Self::Busybox, Self::OpenMpi4, Self::OtherMpis, Self::Static, Self::Sample];
+        &[Self::Busybox, Self::OpenMpi4, Self::OtherMpis, Self::Bare, Self::Static, Self::Sample];
 
     /// What a pod writes to have it; with `imagePullPolicy: Never` or `IfNotPresent`.
     pub fn reference(self) -> String {
@@ -82,6 +85,7 @@ impl Image {
             Self::Busybox => &busybox::BUSYBOX,
             Self::OpenMpi4 => &mpi::OPENMPI4,
             Self::OtherMpis => &mpi::WHEELS,
+            Self::Bare => &bare::BARE,
             Self::Static => &static_program::STATIC,
             Self::Sample => &sample::SAMPLE,
         }

@@ -1,0 +1,71 @@
+//! An image with an MPI and nothing else: MPICH's launcher, its libraries and one program. No shell, no ssh, no package of any
+//! distribution but the C library.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use unisono_testbed::mpi::{self, Flavour};
+
+use super::archive::Configuration;
+use super::{Recipe, programs};
+use crate::cache::Key;
+
+/// What starts ranks, here and on other hosts.
+const LAUNCHERS: [&str; 2] = ["mpiexec.hydra", "hydra_pmi_proxy"];
+
+/// Launchers in `/opt/mpich/bin`, programs in `/programs/mpich`.
+pub(super) const BARE: Recipe = Recipe {
+    name: "bare",
+    configuration: Configuration {
+        user: "65534:65534",
+        environment: &["PATH=/opt/mpich/bin"],
+        command: &["/programs/mpich/hello"],
+    },
+    key: || {
+        let prefix = mpi::find(Flavour::Mpich)?.prefix;
+        Ok(programs::key(Key::new()).with(prefix.as_os_str().as_encoded_bytes()).with("bare"))
+    },
+    fill,
+};
+
+fn fill(root: &Path) -> anyhow::Result<()> {
+    programs::compile_all(Flavour::Mpich, root)?;
+    let prefix = mpi::find(Flavour::Mpich)?.prefix;
+    let mpich = root.join("opt/mpich");
+    fs::create_dir_all(mpich.join("bin")).context("create a folder for programs")?;
+    for launcher in LAUNCHERS {
+        let from = prefix.join("bin").join(launcher);
+        fs::copy(&from, mpich.join("bin").join(launcher)).context("copy a launcher")?;
+    }
+    let programs = LAUNCHERS.map(|launcher| mpich.join("bin").join(launcher));
+    let programs = programs.into_iter().chain([root.join("programs/mpich/hello")]);
+    for library in libraries(programs, &prefix.join("lib"))? {
+        let place = match library.strip_prefix(&prefix) {
+            Ok(own) => mpich.join(own),
+            Err(_) => root.join(library.strip_prefix("/").context("an absolute path")?),
+        };
+        fs::create_dir_all(place.parent().context("no folder")?).context("create a folder")?;
+        fs::copy(&library, place).with_context(|| format!("copy {}", library.display()))?;
+    }
+    Ok(())
+}
+
+/// Everything that these programs load, as the machine's loader finds it.
+fn libraries(
+    programs: impl Iterator<Item = PathBuf>,
+    own: &Path,
+) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for program in programs {
+        let output = Command::new("ldd").arg(&program).env("LD_LIBRARY_PATH", own).output();
+        let output = output.context("run ldd")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success() && !text.contains("not found"), "ldd: {text}");
+        let paths = text.split_whitespace().filter(|word| word.starts_with('/'));
+        found.extend(paths.map(PathBuf::from));
+    }
+    Ok(found)
+}
