@@ -47,10 +47,14 @@ pub enum Event {
     Rank(Rank),
     /// That rank has ended.
     RankGone(Rank),
+    /// That rank begins, and a witness waits for its end.
+    Witnessed(Rank),
     /// How a rank ended, by its witness.
     RankEnded {
         /// Its number in the job.
         rank: u32,
+        /// Its process id on its host.
+        pid: i32,
         /// Its exit code, or 128 and its signal.
         code: i32,
     },

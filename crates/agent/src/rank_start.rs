@@ -40,7 +40,9 @@ pub(crate) fn begin(settings: &Settings, command: &[OsString]) -> RankError {
     if let Some(rank) = ranks::own() {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let proof = Proof::new(settings.proof.as_deref(), &host);
-        witness::leave(&proof, &rank);
+        if witness::leave(&proof, &rank) {
+            proof.tell(Event::Witnessed(rank.clone()));
+        }
         proof.tell(Event::Rank(rank));
     }
     let source = Command::new(program).args(arguments).exec();

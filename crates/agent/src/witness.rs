@@ -21,14 +21,14 @@ pub(crate) const NAME: &str = "unisono-witness";
 /// How long a launcher may take to wait for a rank that has ended; only then the kernel tells how.
 const REAPED_WITHIN: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// Leaves a witness of this very process's end. A rank does without where none can be had.
-pub(crate) fn leave(proof: &Proof, rank: &Rank) {
+/// Leaves a witness of this very process's end, and says whether there is one. A rank does without where none can be had.
+pub(crate) fn leave(proof: &Proof, rank: &Rank) -> bool {
     let this = rustix::process::getpid();
     let Ok(held) = rustix::process::pidfd_open(this, PidfdFlags::empty()) else {
-        return;
+        return false;
     };
     if sys::exit_status(held.as_fd()).is_err() {
-        return;
+        return false;
     }
     match sys::fork() {
         Ok(Fork::Child) => {
@@ -39,8 +39,11 @@ pub(crate) fn leave(proof: &Proof, rank: &Rank) {
             }
             sys::exit_now(0)
         }
-        Ok(Fork::Parent(between)) => wait_for(between),
-        Err(_) => {}
+        Ok(Fork::Parent(between)) => {
+            wait_for(between);
+            true
+        }
+        Err(_) => false,
     }
 }
 
@@ -65,7 +68,8 @@ fn testify(held: OwnedFd, proof: &Proof, rank: &Rank) {
     // The kernel tells by this that the rank was waited for; one that tells it in no way is not waited for longer.
     let _reaped = wait(&held, PollFlags::empty(), Some(&REAPED_WITHIN));
     if let Ok(Some(status)) = sys::exit_status(held.as_fd()) {
-        proof.tell_at(at, Event::RankEnded { rank: rank.rank, code: code(status) });
+        let Rank { rank, pid, .. } = *rank;
+        proof.tell_at(at, Event::RankEnded { rank, pid, code: code(status) });
     }
 }
 

@@ -19,7 +19,7 @@ fn told(proof: &Path) -> Option<(u32, i32)> {
     while kernel_tells() {
         let ended =
             proof::read(proof, 0).expect("a proof").into_iter().find_map(|it| match it.event {
-                Event::RankEnded { rank, code } => Some((rank, code)),
+                Event::RankEnded { rank, code, .. } => Some((rank, code)),
                 _ => None,
             });
         if ended.is_some() {

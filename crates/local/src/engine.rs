@@ -1,6 +1,7 @@
 //! The engine: starts, lets go, watches and ends the hosts of one job on this machine. It decides nothing.
 
 mod hosted;
+mod inquest;
 mod release;
 
 use std::collections::BTreeMap;
@@ -118,13 +119,14 @@ impl LocalEngine {
                 Hub::start(&machine.program, machine.isolation).map_err(EngineError::Network)?,
             ),
         };
+        let ranks_of = launches_alone.then(|| run.clone());
         Ok(Self {
             machine,
             run,
             shared,
             hub,
             hosts,
-            ear: Ear { happenings, clock },
+            ear: Ear { happenings, clock, ranks_of },
             launches_alone,
             unkept: None,
             door: None,

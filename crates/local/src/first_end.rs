@@ -38,8 +38,8 @@ pub(crate) enum First {
     Unseen,
 }
 
-/// Finds the rank that failed first. `blame`: whom the launcher names.
-pub(crate) fn first(ends: &[End], blame: Option<&Blame>) -> First {
+/// Finds the rank that failed first. `all_told`: whether these are the ends of all ranks. `blame`: whom the launcher names.
+pub(crate) fn first(ends: &[End], all_told: bool, blame: Option<&Blame>) -> First {
     let bad = || ends.iter().filter(|end| end.code != 0);
     let Some(began) = bad().map(|end| end.at).min() else {
         return First::Unseen;
@@ -47,10 +47,11 @@ pub(crate) fn first(ends: &[End], blame: Option<&Blame>) -> First {
     let near = || bad().filter(|end| end.at <= began + AT_ABOUT_THE_SAME_TIME);
     let own = || near().filter(|end| !ENDED_BY_LAUNCHER.contains(&end.code));
     let Some(first) = own().min_by_key(|end| end.at) else {
-        // Somebody else may have ended one of them, and the launcher the others: they look alike, so only its word counts.
+        // Somebody else may have ended one of them, and the launcher the others, told or not: they look alike, so only its
+        // word counts.
         let mut ended = near().cloned();
         return match (ended.next(), ended.next(), blame) {
-            (Some(only), None, None) => First::Rank(only),
+            (Some(only), None, None) if all_told => First::Rank(only),
             _ => First::Unseen,
         };
     };
@@ -90,7 +91,7 @@ mod tests {
     fn first_of(ends: &[(u64, u32, i32)], blamed: Option<u32>) -> Vec<u32> {
         let ends: Vec<End> = ends.iter().map(|(at, rank, code)| end(*at, *rank, *code)).collect();
         let blame = Blame { rank: blamed, ..Blame::default() };
-        match first(&ends, blamed.is_some().then_some(&blame)) {
+        match first(&ends, true, blamed.is_some().then_some(&blame)) {
             First::Rank(end) => vec![end.rank],
             First::OneOf(ends) => ends.iter().map(|end| end.rank).collect(),
             First::Unseen => vec![],
@@ -129,5 +130,14 @@ mod tests {
         assert_eq!(first_of(&[(5, 2, 137), (5000, 0, 143)], None), [2]);
         assert_eq!(first_of(&[(5, 0, 137), (6, 2, 143)], Some(2)), [0; 0]);
         assert_eq!(first_of(&[(5, 0, 137), (6, 2, 137)], None), [0; 0]);
+    }
+
+    #[test]
+    fn a_rank_that_was_killed_is_not_it_as_long_as_others_may_have_ended_before() {
+        let only = [end(5, 2, 137)];
+        assert_eq!(first(&only, true, None), First::Rank(end(5, 2, 137)));
+        assert_eq!(first(&only, false, None), First::Unseen);
+        // A rank that failed by itself has done so, whoever else is still to be heard of.
+        assert_eq!(first(&[end(5, 2, 3)], false, None), First::Rank(end(5, 2, 3)));
     }
 }

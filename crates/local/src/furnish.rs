@@ -63,6 +63,8 @@ impl Machine {
 pub(crate) struct Furnished {
     pub(crate) spec: HostSpec,
     pub(crate) has_command: bool,
+    /// Whether its command may launch ranks.
+    pub(crate) launches: bool,
     /// How its standard output and error are read.
     pub(crate) reading: [Reading; 2],
 }
@@ -160,7 +162,7 @@ pub(crate) fn host(
     let mpi = machine.mpi.as_ref().filter(|_| machine.tag_ranks && launches);
     let tags = mpi.and_then(|mpi| mpi.tag_form);
     let reading = machine.at_once.map(|at_once| Reading { tags, at_once });
-    Furnished { spec, has_command: command.has_command, reading }
+    Furnished { spec, has_command: command.has_command, launches, reading }
 }
 
 fn working_dir(plan: &Plan, host: &Host, machine: &Machine) -> PathBuf {

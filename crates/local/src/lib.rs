@@ -12,6 +12,7 @@ mod first_end;
 mod furnish;
 pub mod gpus;
 pub mod host;
+mod lives;
 mod log_untagger;
 pub mod means;
 pub mod mpi;

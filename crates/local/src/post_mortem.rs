@@ -6,6 +6,7 @@ use unisono_plan::{Cause, FailedRank, Time};
 use crate::RunDirectory;
 use crate::complaints::{Blame, unrunnable_by_launcher};
 use crate::first_end::{self, ENDED_BY_LAUNCHER, End, First, KILLED};
+use crate::lives::Launched;
 use crate::tails::Tails;
 
 /// What is to be told about a bad end.
@@ -73,11 +74,13 @@ impl Case<'_> {
     fn first_rank(&self) -> (Option<FailedRank>, Vec<FailedRank>) {
         let records = self.records();
         let blame = self.tails.blamed();
-        let seen = if self.launches_alone { ends(&records) } else { Vec::new() };
+        let launched =
+            if self.launches_alone { Launched::last(&records) } else { Launched::default() };
+        let seen = launched.ends();
         if let Some(end) = first_end::starved(&seen, self.starved) {
             return (Some(failed(end)), Vec::new());
         }
-        match first_end::first(&seen, blame.as_ref()) {
+        match first_end::first(&seen, launched.have_all_ended(), blame.as_ref()) {
             First::Rank(end) => (Some(failed(end)), Vec::new()),
             First::OneOf(ends) => (None, ends.into_iter().map(failed).collect()),
             First::Unseen => (blame.and_then(|blame| named(blame, &records)), Vec::new()),
@@ -86,17 +89,23 @@ impl Case<'_> {
 
     /// What the launch proof tells of this command's time, in order.
     fn records(&self) -> Vec<Record> {
-        let mut records = records(self.run);
-        records.retain(|record| self.since.is_none_or(|since| record.at >= since.0));
-        records
+        records(self.run, self.since)
     }
 }
 
-/// How ranks of a run ended by themselves while their launcher goes on, or went on until it was stopped: one sentence each.
-pub fn failed_ranks(run: &RunDirectory) -> Vec<String> {
-    let mut own = ends(&records(run));
+/// Whether every rank that was launched last since a moment has ended, as far as there are witnesses.
+pub(crate) fn have_all_ranks_ended(run: &RunDirectory, since: Time) -> bool {
+    Launched::last(&records(run, Some(since))).have_all_ended()
+}
+
+/// How ranks of a run ended by themselves while their launcher goes on, or went on until it was stopped at that time: one sentence each.
+pub fn failed_ranks(run: &RunDirectory, stopped: Option<Time>) -> Vec<String> {
+    let launched = Launched::last(&records(run, None));
+    let mut own = launched.ends();
     own.retain(|end| !ENDED_BY_LAUNCHER.contains(&end.code));
-    let ends = match first_end::first(&own, None) {
+    // What ranks do when they are asked to stop is no failure.
+    own.retain(|end| stopped.is_none_or(|stopped| end.at <= stopped.0));
+    let ends = match first_end::first(&own, launched.have_all_ended(), None) {
         First::Rank(end) => vec![end],
         First::OneOf(ends) => ends,
         First::Unseen => Vec::new(),
@@ -104,11 +113,12 @@ pub fn failed_ranks(run: &RunDirectory) -> Vec<String> {
     ends.into_iter().map(failed).map(|rank| rank.sentence(0)).collect()
 }
 
-/// What the launch proofs of a run tell, in order.
-fn records(run: &RunDirectory) -> Vec<Record> {
+/// What the launch proofs of a run tell since a moment, in order.
+fn records(run: &RunDirectory, since: Option<Time>) -> Vec<Record> {
     let folders = std::fs::read_dir(run.path().join("hosts")).into_iter().flatten().flatten();
     let mut records: Vec<Record> = folders
         .flat_map(|it| proof::read(&it.path().join("proof"), 0).unwrap_or_default())
+        .filter(|record| since.is_none_or(|since| record.at >= since.0))
         .collect();
     records.sort_by_key(|record| record.at);
     records
@@ -116,16 +126,6 @@ fn records(run: &RunDirectory) -> Vec<Record> {
 
 fn failed(End { rank, host, code, .. }: End) -> FailedRank {
     FailedRank { rank, host: Some(host), code: Some(code) }
-}
-
-fn ends(records: &[Record]) -> Vec<End> {
-    let end = |record: &Record| match record.event {
-        Event::RankEnded { rank, code } => {
-            Some(End { at: record.at, rank, host: record.host.clone(), code })
-        }
-        _ => None,
-    };
-    records.iter().filter_map(end).collect()
 }
 
 /// Whom a launcher names, completed by where ranks were seen.

@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
@@ -13,6 +15,8 @@ use rustix::process::{Pid, Signal};
 use unisono_plan::{Ended, Incarnation, SeenState, Time};
 
 use super::Happening;
+use super::inquest::Inquest;
+use crate::RunDirectory;
 use crate::furnish::Furnished;
 use crate::host::limits::killed;
 use crate::host::{self, Bounds};
@@ -33,6 +37,8 @@ pub(super) struct Hosted {
     pub(super) ended: Option<Ended>,
     pub(super) tails: Tails,
     bounds: Option<Bounds>,
+    /// Whether we ended it ourselves, or asked it to end: nobody wonders why it did.
+    is_unwanted: Arc<AtomicBool>,
     /// Keeps what its keeper reads and writes there for as long as the keeper may do so.
     _files: [OwnedFd; 2],
 }
@@ -42,6 +48,8 @@ pub(super) struct Hosted {
 pub(super) struct Ear {
     pub(super) happenings: SyncSender<Happening>,
     pub(super) clock: fn() -> Time,
+    /// The run, where all its ranks are of one command: only then it is clear whose ends these are.
+    pub(super) ranks_of: Option<RunDirectory>,
 }
 
 impl Hosted {
@@ -64,7 +72,11 @@ impl Hosted {
             .stderr(Stdio::piped())
             .spawn()?;
         let id = Pid::from_child(&keeper);
-        listen(keeper, incarnation, furnished.reading, ear.clone());
+        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let run = ear.ranks_of.clone().filter(|_| furnished.launches);
+        let is_pointless = is_unwanted.clone();
+        let inquest = run.map(|run| Inquest { run, since: (ear.clock)(), is_pointless });
+        listen(keeper, incarnation, furnished.reading, inquest, ear.clone());
         Ok(Self {
             keeper: id,
             name: furnished.spec.name,
@@ -76,6 +88,7 @@ impl Hosted {
             ended: None,
             tails: Tails::default(),
             bounds: furnished.spec.bounds,
+            is_unwanted,
             _files: [spec, kills],
         })
     }
@@ -96,12 +109,14 @@ impl Hosted {
 
     /// Ends the host with everything in it: its keeper sees to that.
     pub(super) fn kill(&self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
         // It may have ended this moment, which is just as well.
         let _sent = rustix::process::kill_process(self.keeper, Signal::TERM);
     }
 
     /// Asks process 1, the keeper's only child, to end; where it cannot be found, the host is not up yet and is killed.
     pub(super) fn terminate(&self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
         let keeper = self.keeper.as_raw_nonzero();
         let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children"));
         let init = children
@@ -118,8 +133,14 @@ impl Hosted {
 }
 
 /// Tells what a host writes and, after all of that, how it ended.
-fn listen(mut keeper: Child, incarnation: Incarnation, reading: [Reading; 2], ear: Ear) {
-    let Ear { happenings, clock } = ear;
+fn listen(
+    mut keeper: Child,
+    incarnation: Incarnation,
+    reading: [Reading; 2],
+    inquest: Option<Inquest>,
+    ear: Ear,
+) {
+    let Ear { happenings, clock, .. } = ear;
     let (stdout, stderr) = (keeper.stdout.take(), keeper.stderr.take());
     let [out, err] = reading;
     let pumps = [
@@ -133,8 +154,12 @@ fn listen(mut keeper: Child, incarnation: Incarnation, reading: [Reading; 2], ea
             let _joined = pump.join();
         }
         let code = status.map_or(host::COULD_NOT_START, host::exit_code);
+        let at = clock();
+        if let Some(inquest) = inquest.filter(|_| code != 0) {
+            inquest.hold();
+        }
         // Nobody listens any more: the run is over.
-        let _told = happenings.send(Happening::HostEnded(incarnation, code, clock()));
+        let _told = happenings.send(Happening::HostEnded(incarnation, code, at));
     });
 }
 

@@ -68,7 +68,7 @@ pub(super) fn unnoticed(directory: &RunDirectory, status: &Status) -> Vec<String
         Some(EndReason::DeadlineExceeded) => "went on",
         Some(_) => return Vec::new(),
     };
-    let ranks = failed_ranks(directory).into_iter();
+    let ranks = failed_ranks(directory, status.completed).into_iter();
     ranks.map(|rank| format!("{rank}, but its launcher {launcher}")).collect()
 }
 
