@@ -59,11 +59,12 @@ pub(crate) fn serve(settings: &Settings, own_command: &[OsString]) -> Result<u8,
     let launchers = Launchers::read(&settings.launchers)?;
     let config = tls::host_config(&key, &launchers)?;
     drop(key);
+    // Before we say that we are here: who hears it may ask us to stop, and process 1 hears only what it listens for.
+    let signals = tree::supervisor_signals()?;
     let listener = listen(settings.listen)?;
     log::line(format_args!("listening on {}", listener.local_addr()?));
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
-    let signals = tree::supervisor_signals()?;
     let mut server = Server {
         config,
         listener: Some(listener),

@@ -1,4 +1,5 @@
-//! The loop of a local run: tick, tell what happened, wait for the next happening; to the job's end, and until nothing of it is left.
+//! The loop of a local run: tick, tell what happened, wait for the next happening; to the job's end, while its commands stop, and
+//! until nothing of it is left.
 
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -68,9 +69,12 @@ fn to_its_end(
         if let Some(what) = engine.take_unkept() {
             listener(Told::Unkept(&what));
         }
-        ticked.events.iter().for_each(|event| listener(Told::Event(event)));
+        if !status.is_terminal() {
+            // Afterwards only hosts go, as they must.
+            ticked.events.iter().for_each(|event| listener(Told::Event(event)));
+        }
         status = ticked.next.status;
-        if status.is_terminal() {
+        if status.is_terminal() && !engine.runs_commands() {
             return Ok(status);
         }
         if ticked.next.why != why {

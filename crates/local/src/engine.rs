@@ -1,5 +1,6 @@
 //! The engine: starts, lets go, watches and ends the hosts of one job on this machine. It decides nothing.
 
+mod held;
 mod hosted;
 mod inquest;
 mod release;
@@ -250,6 +251,11 @@ impl LocalEngine {
     /// Whether nothing of the job is left.
     pub fn is_empty(&self) -> bool {
         self.hosts.values().all(|hosted| hosted.ended.is_some())
+    }
+
+    /// Whether a command of the job still runs.
+    pub(crate) fn runs_commands(&self) -> bool {
+        self.hosts.values().any(Hosted::runs_command)
     }
 
     /// Ends everything at once.

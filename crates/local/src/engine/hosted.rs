@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use unisono_plan::{Ended, Incarnation, SeenState, Time};
 
 use super::Happening;
+use super::held::Held;
 use super::inquest::Inquest;
 use crate::RunDirectory;
 use crate::furnish::Furnished;
@@ -27,7 +28,7 @@ use crate::untagger::Reading;
 /// One host that was started.
 #[derive(Debug)]
 pub(super) struct Hosted {
-    keeper: Pid,
+    keeper: Held,
     pub(super) name: String,
     pub(super) address: SocketAddr,
     pub(super) has_command: bool,
@@ -64,21 +65,21 @@ impl Hosted {
         ear: &Ear,
     ) -> io::Result<Self> {
         let spec = in_memory(&serde_json::to_vec(&furnished.spec)?)?;
-        let keeper = host::command(program, &path_of(&spec))
+        let mut child = host::command(program, &path_of(&spec))
             // Ctrl-C in the terminal is for us; what becomes of the hosts is decided, not shared out.
             .process_group(0)
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let id = Pid::from_child(&keeper);
+        let keeper = Held::child(&child).inspect_err(|_| drop(child.kill()))?;
         let is_unwanted = Arc::new(AtomicBool::new(false));
         let run = ear.ranks_of.clone().filter(|_| furnished.launches);
         let is_pointless = is_unwanted.clone();
         let inquest = run.map(|run| Inquest { run, since: (ear.clock)(), is_pointless });
-        listen(keeper, incarnation, furnished.reading, inquest, ear.clone());
+        listen(child, incarnation, furnished.reading, inquest, ear.clone());
         Ok(Self {
-            keeper: id,
+            keeper,
             name: furnished.spec.name,
             address,
             has_command: furnished.has_command,
@@ -102,6 +103,11 @@ impl Hosted {
         }
     }
 
+    /// Whether its command was let go and has not ended.
+    pub(super) const fn runs_command(&self) -> bool {
+        self.has_command && self.released.is_some() && self.ended.is_none()
+    }
+
     /// Whether the kernel killed processes of it because they used more memory than they may.
     pub(super) fn is_starved(&self) -> bool {
         self.bounds.as_ref().is_some_and(|bounds| killed(bounds) > 0)
@@ -110,23 +116,15 @@ impl Hosted {
     /// Ends the host with everything in it: its keeper sees to that.
     pub(super) fn kill(&self) {
         self.is_unwanted.store(true, Ordering::Relaxed);
-        // It may have ended this moment, which is just as well.
-        let _sent = rustix::process::kill_process(self.keeper, Signal::TERM);
+        self.keeper.signal(Signal::TERM);
     }
 
-    /// Asks process 1, the keeper's only child, to end; where it cannot be found, the host is not up yet and is killed.
+    /// Asks its command to end, through process 1, the keeper's only child. A host on which none runs is killed: nobody there
+    /// would do anything about it, and a process 1 that does not listen yet would not even hear of it.
     pub(super) fn terminate(&self) {
         self.is_unwanted.store(true, Ordering::Relaxed);
-        let keeper = self.keeper.as_raw_nonzero();
-        let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children"));
-        let init = children
-            .ok()
-            .and_then(|text| text.split_whitespace().next()?.parse().ok())
-            .and_then(Pid::from_raw);
-        match init {
-            Some(init) => {
-                let _sent = rustix::process::kill_process(init, Signal::TERM);
-            }
+        match self.keeper.first_child().filter(|_| self.up && self.runs_command()) {
+            Some(first) => first.signal(Signal::TERM),
             None => self.kill(),
         }
     }

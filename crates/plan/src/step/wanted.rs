@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::policy::clean_up::Remains;
 use super::policy::end_rules::{Outcome, outcome};
-use super::policy::{admission, barrier, clean_up, deadline, loss, suspend, ttl};
+use super::policy::{admission, barrier, deadline, loss, suspend, ttl};
 use super::sight::{Sight, comes, is_alive, is_up};
 use super::transition::judged_at;
 use crate::{
@@ -22,6 +23,7 @@ pub(super) fn want(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -
 }
 
 fn members(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> BTreeMap<Member, Wanted> {
+    let remains = Remains::of(plan, sight, status.completed.unwrap_or(now), now);
     let wanted = |host: &Host| match status.stage {
         Stage::New | Stage::Queued => None,
         Stage::Suspended => suspended(plan, status, host, sight.state(host)?, now),
@@ -31,10 +33,7 @@ fn members(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> BTreeM
         Stage::Running if loss::was_released(status, host.member) => Some(Wanted::Running),
         // It joins a running job.
         Stage::Running => Some(barrier::wanted(plan, status, sight, host, now)),
-        Stage::Ended(_) => {
-            let completed = status.completed.unwrap_or(now);
-            clean_up::wanted(plan, host, sight.state(host)?, completed, now)
-        }
+        Stage::Ended(_) => remains.wanted(host, sight.state(host)?),
     };
     plan.hosts.iter().filter_map(|host| Some((host.member, wanted(host)?))).collect()
 }
@@ -136,10 +135,9 @@ pub(super) fn whys(
         }
         Stage::Running => running(plan, status, sight),
         Stage::Ended(_) => {
+            let remains = Remains::of(plan, sight, status.completed.unwrap_or(now), now);
             let going = |host: &Host| {
-                let completed = status.completed.unwrap_or(now);
-                let state = sight.state(host);
-                state.is_some_and(|it| clean_up::wanted(plan, host, it, completed, now).is_some())
+                sight.state(host).is_some_and(|state| remains.wanted(host, state).is_some())
             };
             let expiring = ttl::due(&plan.job.policies, status).map(|at| Why::Expiring { at });
             let mut whys = Vec::from_iter(stopping(plan, sight, going));

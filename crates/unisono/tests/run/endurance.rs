@@ -1,20 +1,15 @@
 //! Much output, many runs, every exit code, impatient users, stubborn ranks: nothing is lost, nothing is mixed up, nothing is left.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::{SOON, User, first_line, json, text};
+use crate::{SOON, User, first_line, interrupt, json, text};
 
 fn spawn(user: &User, words: &[&str]) -> Child {
     user.unisono(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("run unisono")
-}
-
-fn interrupt(run: &Child) {
-    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
-    assert!(sent.expect("send a signal").success());
 }
 
 #[test]
@@ -118,43 +113,6 @@ fn signals_that_end_a_command_are_128_and_their_number() {
         let script = format!("kill -{signal} $$");
         let status = user.unisono(&["run", "--", "/bin/sh", "-c", &script]).output();
         assert_eq!(status.expect("run unisono").status.code(), Some(code), "{signal}");
-    }
-    user.watch.assert_nothing_left(SOON);
-}
-
-#[test]
-fn a_second_interrupt_kills_ranks_that_do_not_listen_to_the_first() {
-    let user = User::of(Flavour::OpenMpi4);
-    let program = user.program(Program::Wait);
-    let words = [
-        "run",
-        "--raw",
-        "--hosts",
-        "2",
-        "--slots",
-        "1",
-        "--",
-        "mpirun",
-        &program,
-        "600",
-        "ignore-term",
-    ];
-    let mut run = spawn(&user, &words);
-    assert!(first_line(&mut run).starts_with("waiting"));
-    while run.try_wait().expect("ask").is_none() {
-        interrupt(&run);
-    }
-    assert!(!run.wait().expect("it ends").success());
-    user.watch.assert_nothing_left(SOON);
-}
-
-#[test]
-fn a_third_interrupt_leaves_even_where_nobody_reads_what_the_job_writes() {
-    let user = User::of(Flavour::OpenMpi4);
-    let mut run = spawn(&user, &["run", "--raw", "--", "/bin/sh", "-c", "trap '' TERM INT; yes"]);
-    assert_eq!(first_line(&mut run), "y\n");
-    while run.try_wait().expect("ask").is_none() {
-        interrupt(&run);
     }
     user.watch.assert_nothing_left(SOON);
 }

@@ -4,6 +4,7 @@ mod bytes;
 mod documents;
 mod endurance;
 mod failures;
+mod interrupts;
 mod kept;
 mod line;
 mod policies;
@@ -40,6 +41,16 @@ fn first_line(run: &mut Child) -> String {
         }
     }
     text(&line)
+}
+
+/// Ctrl-C.
+fn interrupt(run: &Child) {
+    send("-INT", run);
+}
+
+fn send(signal: &str, run: &Child) {
+    let sent = Command::new("kill").args([signal, &run.id().to_string()]).status();
+    assert!(sent.expect("send a signal").success());
 }
 
 /// Waits until something is so, for as long as nobody would doubt that it never will be.
@@ -181,8 +192,7 @@ fn an_interrupt_stops_the_job_and_a_kill_leaves_nothing() {
         let mut first = String::new();
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
         output.read_line(&mut first).expect("a line");
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(sent.expect("send a signal").success());
+        send(signal, &child);
         assert!(!child.wait().expect("it ends").success(), "{signal} was reported as success");
         user.watch.assert_nothing_left(SOON);
     }

@@ -1,34 +1,57 @@
 //! Clean-up: which members stay when the job has ended.
 //!
 //! Commands that still run are stopped whatever the policy says, and what has ended keeps its log. The policy is about
-//! hosts of ranks.
+//! hosts of ranks. On this machine they stay while commands stop: a launcher passes on to its ranks that it was asked to.
 
 use unisono_job::{CleanUp, Dialect, System};
 
 use super::suspend::grace;
-use crate::step::sight::is_alive;
+use crate::step::sight::{Sight, is_alive};
 use crate::{EngineKind, Host, Plan, SeenState, Time, Wanted};
 
-/// What a host is to be after the job ended; nothing: it is left alone.
-pub(crate) fn wanted(
-    plan: &Plan,
-    host: &Host,
-    state: &SeenState,
-    completed: Time,
+/// What is left of a job that has ended.
+pub(crate) struct Remains<'plan> {
+    plan: &'plan Plan,
+    /// Until when something that is asked to stop may take.
+    until: Time,
+    /// Whether hosts of ranks are still needed.
+    launchers_stop: bool,
     now: Time,
-) -> Option<Wanted> {
-    let alive = is_alive(state);
-    // kube-batch's pods end with their executor and stay as a finished Job's pods do.
-    let only_stops = host.runs.runs_command() || plan.job.dialect.system() == System::KubeBatch;
-    if only_stops {
+}
+
+impl<'plan> Remains<'plan> {
+    /// What is left of a job that ended at that time.
+    pub(crate) fn of(plan: &'plan Plan, sight: &Sight<'_>, completed: Time, now: Time) -> Self {
         let until = completed.after(grace(plan.facts.engine));
-        let wanted = if now < until { Wanted::Stopping { until } } else { Wanted::Absent };
-        return alive.then_some(wanted);
+        let runs =
+            |host: &Host| host.runs.runs_command() && sight.state(host).is_some_and(is_alive);
+        let is_local = plan.facts.engine == EngineKind::Local;
+        let launchers_stop = is_local && now < until && plan.hosts.iter().any(runs);
+        Self { plan, until, launchers_stop, now }
     }
-    match policy(plan) {
-        CleanUp::None => None,
-        CleanUp::Running => alive.then_some(Wanted::Absent),
-        CleanUp::All => Some(Wanted::Absent),
+
+    /// What a host is to be; nothing: it is left alone.
+    pub(crate) fn wanted(&self, host: &Host, state: &SeenState) -> Option<Wanted> {
+        let alive = is_alive(state);
+        if host.runs.runs_command() || self.stays_as_pod() {
+            let until = self.until;
+            let wanted = if self.now < until { Wanted::Stopping { until } } else { Wanted::Absent };
+            return alive.then_some(wanted);
+        }
+        if self.launchers_stop {
+            return None;
+        }
+        match policy(self.plan) {
+            CleanUp::None => None,
+            CleanUp::Running => alive.then_some(Wanted::Absent),
+            CleanUp::All => Some(Wanted::Absent),
+        }
+    }
+
+    /// kube-batch's pods end with their executor and stay as a finished Job's pods do.
+    fn stays_as_pod(&self) -> bool {
+        self.plan.facts.engine == EngineKind::Kubernetes
+            && self.plan.job.dialect.system() == System::KubeBatch
     }
 }
 
@@ -46,12 +69,14 @@ fn policy(plan: &Plan) -> CleanUp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{LAUNCHER, WORKER, ended, plan};
-    use crate::{EngineKind, Member};
+    use crate::sample::{LAUNCHER, WORKER, ended, plan, seen};
+    use crate::{EngineKind, Member, Observed, Status};
 
     fn after_the_end(clean_up: CleanUp, member: Member, state: &SeenState) -> Option<Wanted> {
         let plan = plan(EngineKind::Kubernetes, |job| job.policies.clean_up = clean_up);
-        wanted(&plan, plan.host(member).unwrap(), state, Time(0), Time(1))
+        let observed = Observed::default();
+        let sight = Sight::of(&plan, &Status::default(), &observed);
+        Remains::of(&plan, &sight, Time(0), Time(1)).wanted(plan.host(member).unwrap(), state)
     }
 
     #[test]
@@ -74,5 +99,20 @@ mod tests {
         );
         let over = SeenState::Ended(ended(0, 1));
         assert_eq!(after_the_end(CleanUp::All, LAUNCHER, &over), None);
+    }
+    #[test]
+    fn on_this_machine_hosts_of_ranks_stay_while_their_launcher_stops() {
+        let plan = plan(EngineKind::Local, |_| {});
+        let of_worker = |launcher: SeenState, now: u64| {
+            let observed = seen(&[(LAUNCHER, launcher), (WORKER, SeenState::Up)]);
+            let sight = Sight::of(&plan, &Status::default(), &observed);
+            let remains = Remains::of(&plan, &sight, Time(0), Time(now));
+            remains.wanted(plan.host(WORKER).unwrap(), &SeenState::Up)
+        };
+        let (running, over) =
+            (SeenState::Running { since: Time(0) }, SeenState::Ended(ended(1, 143)));
+        assert_eq!(of_worker(running.clone(), 4999), None);
+        assert_eq!(of_worker(running, 5000), Some(Wanted::Absent));
+        assert_eq!(of_worker(over, 1), Some(Wanted::Absent));
     }
 }
