@@ -83,8 +83,11 @@ impl RunDirectory {
             private.create(path.join(folder))?;
         }
         let directory = Self { path };
-        let lock = File::create_new(directory.path.join("lock"))?;
+        // Locked before it has its name: whoever asks whether the run goes on locks it for a moment, too.
+        let unnamed = directory.path.join(".lock.next");
+        let lock = File::create_new(&unnamed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        fs::rename(unnamed, directory.path.join("lock"))?;
         directory.replace("run.json", record)?;
         Ok((directory, RunLock { _file: lock }))
     }
@@ -170,6 +173,8 @@ impl RunDirectory {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
     use super::*;
 
     fn record(id: &str, began: u64) -> RunRecord {
@@ -202,6 +207,28 @@ mod tests {
         let ids: Vec<&str> = all.iter().map(|(_, record)| record.id.as_str()).collect();
         assert_eq!(ids, ["b", "a"]);
         assert!(newer.is_running() && !older.is_running());
+    }
+
+    #[test]
+    fn whoever_asks_whether_a_run_goes_on_does_not_keep_it_from_beginning() {
+        let runs = tempfile::tempdir().expect("a folder");
+        let (over, next) = (AtomicBool::new(false), AtomicU64::new(0));
+        let ask = || {
+            while !over.load(Ordering::Relaxed) {
+                let id = next.load(Ordering::Relaxed).to_string();
+                RunDirectory::at(runs.path().join(id)).is_running();
+            }
+        };
+        let begin = |number: u64| {
+            next.store(number, Ordering::Relaxed);
+            RunDirectory::create(runs.path(), &record(&number.to_string(), number)).is_ok()
+        };
+        std::thread::scope(|scope| {
+            (0..2).for_each(|_| drop(scope.spawn(ask)));
+            let have_begun = (0..300).all(begin);
+            over.store(true, Ordering::Relaxed);
+            assert!(have_begun, "a run could not begin");
+        });
     }
 
     #[test]
