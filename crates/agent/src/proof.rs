@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranks::Rank;
 
+/// The most that is read at a time: ten thousand ranks tell a quarter of it.
+const LONGEST: u64 = 16 << 20;
+
 /// One line of the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -118,12 +121,18 @@ impl Proof {
 }
 
 /// Reads the records of a file from a byte offset on. Lines that are no records (a newer agent's) are passed over.
+///
+/// Commands can do to the file what they like, and whoever reads it may be somebody else: what is no plain file is not waited
+/// for, links lead nowhere, and of a file without an end only so much is read.
+///
+/// # Errors
+/// When there is no plain file, or it cannot be read.
 pub fn read(file: &Path, from: u64) -> io::Result<Vec<Record>> {
-    use std::io::{BufRead as _, Seek as _};
-    let mut file = fs::File::open(file)?;
+    use std::io::{BufRead as _, Read as _, Seek as _};
+    let mut file = open(fs::OpenOptions::new().read(true), file)?;
     file.seek(io::SeekFrom::Start(from))?;
     let mut records = Vec::new();
-    for line in io::BufReader::new(file).split(b'\n') {
+    for line in io::BufReader::new(file.take(LONGEST)).split(b'\n') {
         records.extend(serde_json::from_slice::<Record>(&line?));
     }
     Ok(records)
@@ -132,7 +141,17 @@ pub fn read(file: &Path, from: u64) -> io::Result<Vec<Record>> {
 fn append(file: &Path, record: &Record) -> io::Result<()> {
     let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
-    fs::OpenOptions::new().append(true).create(true).open(file)?.write_all(&line)
+    open(fs::OpenOptions::new().append(true).create(true), file)?.write_all(&line)
+}
+
+/// Opens a plain file, and nothing else.
+fn open(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+    }
 }
 
 /// Milliseconds since 1970.
@@ -161,6 +180,30 @@ mod tests {
         let records = read(&path, 0).unwrap();
         assert!(records.iter().all(|record| record.host == "worker-0" && record.at > 0));
         assert_eq!(records.into_iter().map(|record| record.event).collect::<Vec<_>>(), told);
+    }
+
+    #[test]
+    fn pipes_links_and_folders_are_no_proofs_and_keep_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let [proof, pipe, link] = ["proof", "pipe", "link"].map(|name| folder.path().join(name));
+        Proof::new(Some(&proof), "a").tell(Event::FirstByte);
+        std::os::unix::fs::symlink(&proof, &link).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        for no_proof in [&pipe, &link, folder.path()] {
+            assert!(read(no_proof, 0).is_err(), "{}", no_proof.display());
+            Proof::new(Some(no_proof), "a").tell(Event::FirstByte);
+        }
+        assert_eq!(read(&proof, 0).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn of_a_file_without_an_end_only_so_much_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proof");
+        fs::File::create(&path).unwrap().set_len(LONGEST).unwrap();
+        Proof::new(Some(&path), "a").tell(Event::FirstByte);
+        assert_eq!(read(&path, 0).unwrap(), []);
+        assert_eq!(read(&path, LONGEST).unwrap().len(), 1);
     }
 
     #[test]

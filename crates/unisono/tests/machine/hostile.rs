@@ -118,8 +118,8 @@ fn links_that_a_job_lays_are_not_followed() {
     std::fs::write(&victim, "mine\n").expect("write it");
     // Fails once, so that its folder is used again with what it left there.
     let line = format!(
-        "test -L /opt/unisono/job/table.next && echo again || {{ ln -s {0} /opt/unisono/job/table.next; \
-         ln -sf {0} /opt/unisono/job/table; exit 1; }}",
+        "cd /opt/unisono/job; test -e laid && echo again || {{ touch laid; ln -s {0} table.next; ln -sf {0} table; \
+         exit 1; }}",
         victim.display()
     );
     let quoted = serde_json::to_string(&line).expect("a line is text");
@@ -129,6 +129,25 @@ fn links_that_a_job_lays_are_not_followed() {
     );
     let output = user.run(&job, &["--raw", "--timeout", "30"]);
     assert_eq!(std::fs::read_to_string(&victim).expect("read it"), "mine\n", "{output:?}");
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("again\n", Some(0)));
+    user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn a_proof_that_is_none_keeps_nobody_waiting() {
+    let user = User::of(Flavour::OpenMpi4);
+    for lay in ["mkfifo PROOF", "ln -s /dev/zero PROOF", "ln -s /etc/passwd PROOF", "mkdir PROOF"] {
+        let lay = lay.replace("PROOF", "/opt/unisono/job/proof");
+        let line = format!("rm -f /opt/unisono/job/proof; {lay}; ssh sh-host-1 \"{lay}\"; exit 3");
+        let words = ["run", "--hosts", "2", "--timeout", "60", "--", "sh", "-c", &line];
+        let output = user.unisono(&words).output().expect("run unisono");
+        assert_eq!(output.status.code(), Some(3), "{lay}: {}", text(&output.stderr));
+        for asked in ["status", "why"] {
+            let told = user.unisono(&[asked]).output().expect("ask");
+            assert!(told.status.success(), "{asked}: {}", text(&told.stderr));
+        }
+    }
+    user.watch.assert_nothing_left(SOON);
 }
 
 #[test]
@@ -154,6 +173,18 @@ fn a_working_folder_that_cannot_be_is_one_error_before_anything_starts() {
     let folder = apart.path().to_str().expect("text");
     let output = user.run(&job(folder), &["--raw"]);
     assert_eq!(text(&output.stdout).trim_end(), folder, "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_place_for_temporary_files_that_hosts_do_not_see_is_not_passed_on() {
+    let user = User::of(Flavour::OpenMpi4);
+    let line = "mktemp > /dev/null && echo ${TMPDIR-none}";
+    for (more, seen) in [(&[][..], "none\n"), (&["--env", "TMPDIR=/var/tmp"], "/var/tmp\n")] {
+        let words = [&["run", "--raw"], more, &["--", "sh", "-c", line]].concat();
+        let mut unisono = user.unisono(&words);
+        let output = unisono.env("TMPDIR", "/tmp/of-mine").output().expect("run unisono");
+        assert_eq!(text(&output.stdout), seen, "{}", text(&output.stderr));
+    }
 }
 
 #[test]
