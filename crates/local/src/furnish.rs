@@ -50,6 +50,8 @@ pub struct Machine {
     pub at_once: [bool; 2],
     /// Whether the launch line reads our standard input.
     pub passes_stdin: bool,
+    /// How many files commands may have open, where this process may have more.
+    pub open_files: Option<u64>,
 }
 
 impl Machine {
@@ -153,6 +155,7 @@ pub(crate) fn host(
         argv: command.argv,
         cable: cable(start),
         bounds: bounds(plan, host, machine, start),
+        open_files: machine.open_files,
         own_folders: places
             .temporary
             .iter()
@@ -256,6 +259,11 @@ fn files(plan: &Plan, host: &Host, places: &Places, shared: &Shared) -> Vec<Host
     files
 }
 
+/// Whether a variable of the user's own names a place for temporary files that hosts do not see: each has a `/tmp` of its own.
+fn is_hidden((name, value): &(String, String)) -> bool {
+    ["TMPDIR", "TMP", "TEMP"].contains(&name.as_str()) && Path::new(value).starts_with("/tmp")
+}
+
 /// The user's own environment, then what the file sets, then what Unisono adds; later ones win.
 fn environment(
     plan: &Plan,
@@ -270,7 +278,8 @@ fn environment(
     let folder = working_dir(plan, host, machine).display().to_string();
     let at_start =
         env::at_start(plan, &env::Start { attempt: start.attempt, folder: Some(&folder) });
-    let mut variables: BTreeMap<String, String> = machine.environment.iter().cloned().collect();
+    let mut variables: BTreeMap<String, String> =
+        machine.environment.iter().filter(|it| !is_hidden(it)).cloned().collect();
     let (of_host, with_addresses) =
         (env::of_host(plan, host), env::with_addresses(plan, host, addresses));
     let planned = [&program.user_env, &program.added_env, &of_host, &with_addresses, &at_start];

@@ -17,6 +17,7 @@ mod log_untagger;
 pub mod means;
 pub mod mpi;
 pub mod notes;
+pub mod open_files;
 mod output;
 mod post_mortem;
 mod retention;

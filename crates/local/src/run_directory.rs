@@ -68,17 +68,26 @@ pub struct RunLock {
 }
 
 impl RunDirectory {
+    /// Makes the folder of all runs, for its owner's eyes only, unless it is there.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made.
+    pub fn make_folder(runs: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).recursive(true).create(runs)
+    }
+
     /// Makes the directory of a new run, for its owner's eyes only.
     ///
     /// # Errors
     ///
     /// When it cannot be made, or is already there.
     pub fn create(runs: &Path, record: &RunRecord) -> io::Result<(Self, RunLock)> {
+        Self::make_folder(runs)?;
         let mut private = fs::DirBuilder::new();
         private.mode(0o700);
-        private.recursive(true).create(runs)?;
         let path = runs.join(&record.id);
-        private.recursive(false).create(&path)?;
+        private.create(&path)?;
         for folder in ["hosts", "output", "stage"] {
             private.create(path.join(folder))?;
         }

@@ -57,6 +57,7 @@ impl Bench {
             argv: ["/bin/sh", "-c", line].map(str::to_owned).into(),
             cable: None,
             bounds: None,
+            open_files: None,
             own_folders: Vec::new(),
         };
         Self { folder, spec }

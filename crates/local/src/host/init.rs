@@ -7,6 +7,7 @@ use std::process::Command;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::{HostSpec, Isolation, SetUpError, io_step, limits, root, step};
+use crate::open_files;
 
 /// Becomes the host that a file describes; returns only when it cannot.
 pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
@@ -17,6 +18,9 @@ pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
     let spec = HostSpec::read(spec_path)?;
     if let Some(bounds) = &spec.bounds {
         io_step(limits::enter(bounds), "keep the host within its limits")?;
+    }
+    if let Some(before) = spec.open_files {
+        step(open_files::lower(before), "limit the number of open files")?;
     }
     if spec.isolation != Isolation::Processes {
         root::enter(&spec)?;

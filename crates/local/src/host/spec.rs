@@ -39,6 +39,8 @@ pub struct HostSpec {
     pub cable: Option<Cable>,
     /// Limits on what it may use.
     pub bounds: Option<Bounds>,
+    /// How many files its command may have open, where its keeper may have more.
+    pub open_files: Option<u64>,
     /// Folders of the machine that are made for it and removed with it; only hosts without namespaces need any.
     pub own_folders: Vec<PathBuf>,
 }

@@ -112,9 +112,9 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
     let Some((job, folder)) = job(args, context)? else {
         return Ok(Exit::COULD_NOT_RUN);
     };
-    let means = machine::look(&machine::program()?)?;
-    let identity = Identity::mint(&job)?;
     let runs = context.runs_folder()?;
+    let means = machine::look(&machine::program()?, &runs)?;
+    let identity = Identity::mint(&job)?;
     let facts = machine::facts(args, context, means, &runs.join(&identity.id));
     let plan = lay_out(&job, &facts, FIRST_GENERATION);
     context.console.plan_notes(&plan.notes);

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use unisono_testbed::mpi::Flavour;
 
+use crate::behind;
 use crate::support::{SOON, User, text};
 
 const JOB: &str = "
@@ -113,4 +114,18 @@ fn limits_can_be_left_alone() {
     let output = user.run(&job("free", "cat /proc/self/cgroup"), &["--no-limits"]);
     assert!(!text(&output.stdout).contains("unisono-free-"), "{}", text(&output.stdout));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn more_hosts_than_files_may_be_open_run_and_commands_keep_the_users_limit() {
+    let user = User::of(Flavour::OpenMpi4);
+    let line = "ulimit -S -n; ulimit -H -n; ssh sh-host-69 ulimit -S -n";
+    let words = ["run", "--raw", "--hosts", "70", "--machine-slots", "70", "--", "sh", "-c", line];
+    let limited = ["sh", "-c", "ulimit -S -n 256; ulimit -H -n >&2; exec \"$@\"", "sh"];
+    let output = behind(&limited, &user.unisono(&words)).output().expect("run unisono");
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let most = told.lines().next().expect("the hard limit");
+    assert_eq!(said, format!("256\n{most}\n256\n"), "{told}");
+    user.watch.assert_nothing_left(SOON);
 }

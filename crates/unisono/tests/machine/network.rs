@@ -62,26 +62,50 @@ fn a_killed_run_leaves_no_network() {
     user.watch.assert_nothing_left(SOON);
 }
 
+/// The call of a user who is nobody. Programs may lie where nobody can read: copies in the home can be run by anybody.
+fn as_nobody(user: &User, program: Program, words: &[&str]) -> Command {
+    let (unisono, copy) = (user.home.path().join("unisono"), user.home.path().join("program"));
+    std::fs::copy(env!("CARGO_BIN_EXE_unisono"), &unisono).expect("copy it");
+    std::fs::copy(user.program(program), &copy).expect("copy it");
+    chown(user.home.path(), Some(NOBODY), Some(NOBODY)).expect("give the home away");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(unisono);
+    command.args(words).stdin(Stdio::null());
+    user.be(&mut command);
+    command
+}
+
 #[test]
 fn an_ordinary_user_has_hosts_and_a_private_network() {
     let user = User::of(Flavour::OpenMpi4);
-    // The program may lie where nobody else can read; copies in the home can be run by anybody.
-    let (unisono, program) = (user.home.path().join("unisono"), user.home.path().join("program"));
-    std::fs::copy(env!("CARGO_BIN_EXE_unisono"), &unisono).expect("copy it");
-    std::fs::copy(user.program(Program::Allreduce), &program).expect("copy it");
-    chown(user.home.path(), Some(NOBODY), Some(NOBODY)).expect("give the home away");
     for more in [&[][..], &["--isolate-network"]] {
-        let (unisono, program) = (unisono.display().to_string(), program.display().to_string());
         let words = ["run", "--hosts", "2", "--slots", "3", "--strict"];
-        let launch = ["--", "mpirun", "-n", "6", &program];
-        let called = user.unisono(&[&words[..], more, &launch[..]].concat());
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", &unisono]);
-        command.args(called.get_args()).current_dir(user.home.path());
-        let (name, mark) = user.watch.variable();
-        let variables = [("HOME", user.home.path().as_os_str())];
-        command.envs(variables).env(name, mark).stdin(Stdio::null());
-        assert_six_ranks(Flavour::OpenMpi4, &command.output().expect("run unisono"));
+        let launch = ["--", "mpirun", "-n", "6", "./program"];
+        let words = [&words[..], more, &launch[..]].concat();
+        let output = as_nobody(&user, Program::Allreduce, &words).output().expect("run unisono");
+        assert_six_ranks(Flavour::OpenMpi4, &output);
         user.watch.assert_nothing_left(SOON);
+    }
+}
+
+#[test]
+fn an_ordinary_user_leaves_nothing_however_the_run_ends() {
+    for signal in ["-INT", "-KILL"] {
+        for more in [&[][..], &["--isolate-network"]] {
+            let user = User::of(Flavour::OpenMpi4);
+            let launch = ["--hosts", "2", "--", "mpirun", "-n", "2", "./program", "600"];
+            let words = [&["run", "--raw"], more, &launch[..]].concat();
+            let mut called = as_nobody(&user, Program::Wait, &words);
+            let mut run = called.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("run");
+            let mut first = String::new();
+            let mut output = BufReader::new(run.stdout.take().expect("its output"));
+            output.read_line(&mut first).expect("a line");
+            assert!(first.starts_with("waiting"), "it never ran: {first:?}");
+            // setpriv became unisono, so that this is unisono itself.
+            let sent = Command::new("kill").args([signal, &run.id().to_string()]).status();
+            assert!(sent.expect("send a signal").success());
+            assert!(!run.wait().expect("it ends").success());
+            user.watch.assert_nothing_left(SOON);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! One user with a home of their own and one MPI, for tests that run real jobs.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -7,8 +9,8 @@ use unisono_testbed::leaks::Watch;
 use unisono_testbed::mpi::{self, Flavour};
 use unisono_testbed::program::{Program, compile};
 
-/// How long what a killed run leaves may take to go.
-pub(crate) const SOON: Duration = Duration::from_secs(5);
+/// How long what a killed run leaves may take to go on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 /// Two hosts of Azure's own cluster, the first of which also runs the launch line `COMMAND`.
 pub(crate) const AZURE: &str = "
@@ -38,6 +40,8 @@ spec:
 /// One user with a home of their own and one MPI.
 pub(crate) struct User {
     pub(crate) home: tempfile::TempDir,
+    /// Where temporary files go, of which none may stay.
+    temporary: tempfile::TempDir,
     pub(crate) mpi: mpi::Installation,
     pub(crate) watch: Watch,
 }
@@ -45,8 +49,13 @@ pub(crate) struct User {
 impl User {
     pub(crate) fn of(flavour: Flavour) -> Self {
         let home = tempfile::tempdir().expect("a home");
+        let temporary = tempfile::tempdir().expect("a folder for temporary files");
+        // Anybody may use it, as they may /tmp.
+        std::fs::set_permissions(temporary.path(), Permissions::from_mode(0o1777))
+            .expect("allow it");
         let mpi = mpi::find(flavour).expect("an MPI");
-        Self { home, mpi, watch: Watch::begin(&[]) }
+        let watch = Watch::begin(&[temporary.path()]);
+        Self { home, temporary, mpi, watch }
     }
 
     pub(crate) fn program(&self, program: Program) -> String {
@@ -55,15 +64,19 @@ impl User {
 
     pub(crate) fn unisono(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unisono"));
-        let (name, mark) = self.watch.variable();
+        command.args(arguments).stdin(Stdio::null());
+        self.be(&mut command);
         command
-            .args(arguments)
+    }
+
+    /// Lets another program begin as if this user had called it.
+    pub(crate) fn be(&self, command: &mut Command) {
+        command
             .current_dir(self.home.path())
             .env("HOME", self.home.path())
-            .env(name, mark)
-            .env_remove("XDG_STATE_HOME")
-            .stdin(Stdio::null());
-        command
+            .env("TMPDIR", self.temporary.path())
+            .envs([self.watch.variable()])
+            .env_remove("XDG_STATE_HOME");
     }
 
     pub(crate) fn run(&self, job: &str, more: &[&str]) -> Output {

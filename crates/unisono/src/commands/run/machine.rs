@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use unisono_job::{Job, MpiFrom, Note};
 use unisono_local::host::Isolation;
 use unisono_local::means::{self, ControlGroups, Means};
-use unisono_local::{Machine, gpus, mpi};
+use unisono_local::{Machine, RunDirectory, gpus, mpi, open_files};
 use unisono_plan::{EngineKind, Facts, Plan};
 
 use super::{RunArgs, RunOutput};
@@ -22,10 +22,10 @@ pub(super) fn program() -> Result<PathBuf, Error> {
 }
 
 /// What this machine allows.
-pub(super) fn look(program: &Path) -> Result<Means, Error> {
-    let folder = tempfile::tempdir()
-        .map_err(|error| Error::run("cannot make a folder for temporary files", error))?;
-    Ok(means::look(program, folder.path()))
+pub(super) fn look(program: &Path, runs: &Path) -> Result<Means, Error> {
+    RunDirectory::make_folder(runs)
+        .map_err(|error| Error::run("cannot make the folder of runs", error))?;
+    Ok(means::look(program, runs))
 }
 
 /// What a plan needs to know beside the job. Hosts without namespaces have their files in the run's folder.
@@ -79,6 +79,7 @@ pub(super) fn of(
         mpi,
         program,
         tag_ranks: !args.raw,
+        open_files: open_files::raise(),
         at_once: at_once(args),
         passes_stdin: !io::stdin().is_terminal() && args.file.as_deref() != Some(Path::new("-")),
     };
