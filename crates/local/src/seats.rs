@@ -32,8 +32,7 @@ pub fn give_addresses(plan: &Plan, port: u16, seed: u64) -> io::Result<Addresses
             .zip(start..)
             .map(|(host, number)| (host.member, loopback(number)))
             .collect();
-        let ends = [addresses.values().next(), addresses.values().next_back()];
-        if ends.into_iter().flatten().all(|address| is_free(*address, port)) {
+        if addresses.values().all(|address| is_free(*address, port)) {
             return Ok(addresses);
         }
     }
@@ -69,4 +68,27 @@ fn loopback(number: u32) -> IpAddr {
 
 fn is_free(address: IpAddr, port: u16) -> bool {
     TcpListener::bind((address, port)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_job::{Command, Dialect, Group, Job, JobName, Runs, Slots};
+    use unisono_plan::{Facts, lay_out};
+
+    use super::*;
+
+    #[test]
+    fn a_stretch_with_an_address_that_somebody_has_is_passed_over() {
+        let runs = Runs::LaunchOnFirst(Command::Words(vec!["true".to_owned()]));
+        let group = Group::new("host", 5, Slots::stated(1), runs);
+        let job = Job::new(JobName::new("ring").unwrap(), Dialect::Unisono, vec![group]);
+        let plan = lay_out(&job, &Facts::default(), 1);
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let addresses = give_addresses(&plan, port, 7).unwrap();
+        for taken in addresses.values() {
+            let _held = TcpListener::bind((*taken, port)).unwrap();
+            let others = give_addresses(&plan, port, 7).unwrap();
+            assert!(!others.values().any(|it| it == taken), "{taken} is somebody's");
+        }
+    }
 }

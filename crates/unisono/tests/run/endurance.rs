@@ -64,10 +64,26 @@ fn assert_ends_with(mut run: Child, code: u32) {
     assert_eq!(run.wait().expect("it ends").code(), i32::try_from(code).ok());
 }
 
+/// The most memory that a run takes until its command runs, all that is kept of others read.
+fn memory_of_a_run(user: &User) -> u64 {
+    let script = "echo here; while [ ! -e go ]; do sleep 0.05; done";
+    let mut run = spawn(user, &["run", "--raw", "--", "/bin/sh", "-c", script]);
+    assert_eq!(first_line(&mut run), "here\n");
+    let most = memory(run.id());
+    let go = user.home.path().join("go");
+    std::fs::write(&go, "").expect("let it go");
+    assert!(run.wait().expect("it ends").success());
+    std::fs::remove_file(go).expect("take it back");
+    most
+}
+
 #[test]
 fn every_exit_code_passes_in_a_hundred_runs_in_a_row_and_in_twenty_at_once() {
     let user = User::of(Flavour::OpenMpi4);
+    let at_first = memory_of_a_run(&user);
     (0..100).for_each(|code| assert_ends_with(ending_with(&user, code), code));
+    let at_last = memory_of_a_run(&user);
+    assert!(at_first > 0 && at_last < at_first + (8 << 20), "{at_first} bytes, then {at_last}");
     let rest: Vec<u32> = (100..256).collect();
     for codes in rest.chunks(20) {
         let runs: Vec<Child> = codes.iter().map(|code| ending_with(&user, *code)).collect();
