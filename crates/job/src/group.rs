@@ -214,6 +214,9 @@ pub enum CodeSource<'job> {
 }
 
 impl CodeFolder {
+    /// The most pieces that one archive has: four times what the largest needs. Every pod names each of them.
+    pub const MOST_PIECES: u32 = 64;
+
     /// Code that is in ConfigMaps: written as `configmaps:NAME:COUNT`.
     pub fn pieces(name: &str, count: u32) -> Self {
         Self { path: format!("configmaps:{name}:{count}") }

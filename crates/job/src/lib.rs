@@ -28,7 +28,9 @@ pub use group::{
 };
 pub use launch_line::{LaunchLine, LaunchParts, Launcher};
 pub use mpi::{Flavour, MpiChoice, MpiFrom};
-pub use name::{JobName, MAX_LABEL, NameError, is_dns_label, label_from, shortened};
+pub use name::{
+    JobName, MAX_LABEL, NameError, is_dns_label, is_label_value, label_from, shortened,
+};
 pub use note::{Code, Note, Severity};
 pub use place::{Origins, Place, Position, Span};
 pub use policy::{

@@ -93,6 +93,15 @@ pub fn label_from(text: &str, longest: usize) -> String {
     if stem.is_empty() { format!("j{digest}") } else { format!("{stem}-{digest}") }
 }
 
+/// Whether a text can be the value of a Kubernetes label as it is.
+pub fn is_label_value(text: &str) -> bool {
+    let is_end = |it: Option<u8>| it.is_some_and(|it| it.is_ascii_alphanumeric());
+    text.len() <= MAX_LABEL
+        && text.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
+        && is_end(text.bytes().next())
+        && is_end(text.bytes().next_back())
+}
+
 /// The text itself when it fits, else its beginning and a digest of the whole, together `longest` bytes at most.
 pub fn shortened(text: &str, longest: usize) -> String {
     if text.len() <= longest {

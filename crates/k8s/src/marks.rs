@@ -28,6 +28,10 @@ pub const NETWORK_POLICY: &str = "unisono.dev/network-policy";
 
 /// Annotation of a job object: `true` asks launchers to say which rank wrote each line, for whoever reads logs by rank.
 pub const TAG_OUTPUT: &str = "unisono.dev/tag-output";
+/// Annotation of a job object: who submitted the job, for variables and folders that name them.
+pub const USER: &str = "unisono.dev/user";
+/// Annotation of a job object: what OpenPAI's users call the place it was submitted to.
+pub const VIRTUAL_CLUSTER: &str = "unisono.dev/virtual-cluster";
 
 /// Annotation of a pod: the container that logs and terminals are about.
 pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";

@@ -60,7 +60,17 @@ impl JobObject {
     /// What a plan of its job needs to know.
     pub fn facts(&self, settings: &Settings) -> Facts {
         let told_as = self.is_a(&Resource::UNISONO).then_some(Dialect::Unisono);
-        Facts { told_as, ..settings.facts(&self.namespace) }
+        let facts = settings.facts(&self.namespace);
+        Facts {
+            told_as,
+            user: self.annotation(marks::USER).map_or(facts.user, str::to_owned),
+            virtual_cluster: self.annotation(marks::VIRTUAL_CLUSTER).map(str::to_owned),
+            ..facts
+        }
+    }
+
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.pointer("/metadata/annotations")?.get(name)?.as_str()
     }
 
     /// The resource through which it is written: that of the version it was written in. A `UnisonoJob` is one whatever dialect
@@ -70,6 +80,11 @@ impl JobObject {
             true => Some(Resource::UNISONO),
             false => Resource::of(dialect),
         }
+    }
+
+    /// The resource that it says it is of: its kind, in the version that it is shown in.
+    pub fn own_resource(&self) -> Option<Resource> {
+        Dialect::ALL.into_iter().filter_map(Resource::of).find(|it| self.is_a(it))
     }
 
     fn is_a(&self, resource: &Resource) -> bool {

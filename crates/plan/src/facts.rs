@@ -13,6 +13,8 @@ pub struct Facts {
     pub cluster_domain: Option<String>,
     /// Who runs the job.
     pub user: String,
+    /// What OpenPAI's users call the place the job was submitted to, where the queue it waits in has another name.
+    pub virtual_cluster: Option<String>,
     /// Where Unisono's own files are, inside every host.
     pub home: String,
     /// The program that runs a command on another host: called with a host and a command, as ssh is.
@@ -59,6 +61,7 @@ impl Default for Facts {
             namespace: "default".to_owned(),
             cluster_domain: None,
             user: "user".to_owned(),
+            virtual_cluster: None,
             home: "/opt/unisono".to_owned(),
             remote_shell: "/opt/unisono/bin/ssh".to_owned(),
             file_root: String::new(),

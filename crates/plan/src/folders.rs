@@ -1,4 +1,4 @@
-//! OpenPAI's folders: the submitter's name, which only the plan knows, is put into them, as that platform's server did.
+//! OpenPAI's folders: the submitter's name, which no file has, is put into them, as that platform's server did.
 
 use unisono_job::{Job, System};
 
@@ -6,7 +6,7 @@ use unisono_job::{Job, System};
 pub(crate) const VARIABLES: [&str; 3] = ["PAI_DATA_DIR", "PAI_OUTPUT_DIR", "PAI_CODE_DIR"];
 
 /// Puts the submitter's name into every folder of an OpenPAI job.
-pub(crate) fn resolve(job: &mut Job, user: &str) {
+pub fn resolve(job: &mut Job, user: &str) {
     if job.dialect.system() != System::OpenPai {
         return;
     }

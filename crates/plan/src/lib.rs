@@ -34,6 +34,7 @@ pub mod view;
 
 pub use bind::bind;
 pub use facts::{EngineKind, Facts, Overrides};
+pub use folders::resolve as resolve_folders;
 pub use lay_out::lay_out;
 pub use limits::Limits;
 pub use lint::lint;

@@ -86,7 +86,7 @@ pub(crate) fn read(path: &Path, settings: &Settings) -> Result<JobFile, InputErr
     let input = input::read(path)?;
     let options = Options {
         gpus_per_node: settings.gpus_per_node.value.get(),
-        az_rdma: settings.az_rdma.value,
+        az_rdma: settings.offers_rdma(),
         fallback_name: input.stem,
         ..Options::default()
     };

@@ -72,7 +72,7 @@ static GROUP: Shape = Shape::new(
         Field::new("resources", Kind::Object(&RESOURCES), "what each member may use and is promised"),
         Field::new("env", Kind::List(&Kind::Object(&ENV)), "variables of the members' environment"),
         Field::new("workingDir", Kind::FilledText, "the directory the command starts in"),
-        Field::new("code", Kind::FilledText, "a folder that travels with the job and becomes the working directory: relative to the file, absolute, or an address"),
+        Field::new("code", Kind::FilledText, "a folder that becomes the working directory: of the machine that runs or submits the job, relative to the file or absolute; in a volume, as `claim:NAME/FOLDER`; or in 1 to 64 ConfigMaps NAME-0, NAME-1, … as `configmaps:NAME:COUNT`, which `unisono submit` writes"),
         Field::new("ports", Kind::List(&Kind::Object(&PORT)), "ports that each member is promised"),
         Field::new("shmMiB", Kind::SECONDS, "size of `/dev/shm` in MiB").or("what the host gives"),
         Field::new("completion", Kind::Object(&COMPLETION), "when these members end the job")

@@ -1,7 +1,7 @@
 //! One entry of `spec.groups` into a group of the neutral job.
 
 use unisono_job::{
-    CodeFolder, Command, EndRule, EnvVar, Group, Image, Note, PortRequest, Resources,
+    CodeFolder, CodeSource, Command, EndRule, EnvVar, Group, Image, Note, PortRequest, Resources,
     RestartPolicy, Runs, Shell, Slots,
 };
 
@@ -43,7 +43,7 @@ impl Reader<'_> {
             resources: resources(node),
             env: node.at(&["env"]).map(environment).unwrap_or_default(),
             working_dir: node.at(&["workingDir"]).and_then(text),
-            code: node.at(&["code"]).and_then(text).map(|path| CodeFolder { path }),
+            code: self.code(node),
             ports: node.at(&["ports"]).map(ports).unwrap_or_default(),
             shm_mib: number(node.at(&["shmMiB"])),
             end,
@@ -124,6 +124,27 @@ impl Reader<'_> {
             self.tell(note, environment);
         }
         text(environment).map(Image::AzureEnvironment)
+    }
+
+    fn code(&mut self, node: &Node) -> Option<CodeFolder> {
+        let place = node.at(&["code"])?;
+        let code = CodeFolder { path: text(place)? };
+        let pieces = 1..=CodeFolder::MOST_PIECES;
+        let is_wrong = match code.source() {
+            CodeSource::Pieces { name, count } => name.is_empty() || !pieces.contains(&count),
+            // A count that is no number.
+            CodeSource::Path(path) => path.starts_with("configmaps:"),
+            CodeSource::Volume { claim, .. } => claim.is_empty(),
+        };
+        if is_wrong {
+            let message = format!("`{}` names no code", crate::clipped(&code.path));
+            let note = Note::new(&codes::INVALID, message).hint(format!(
+                "write `configmaps:NAME:COUNT` with a COUNT of 1 to {}, or `claim:NAME/FOLDER`",
+                CodeFolder::MOST_PIECES
+            ));
+            self.tell(note, place);
+        }
+        Some(code)
     }
 
     /// The container that the group's own fields speak of has to be there.

@@ -253,3 +253,28 @@ fn names_need_the_form_of_kubernetes() {
     let notes = reading(&text).notes;
     assert_eq!(notes.iter().map(|it| it.code.name).collect::<Vec<_>>(), ["bad-form"]);
 }
+
+#[test]
+fn code_of_a_cluster_is_bounded_and_well_formed() {
+    let spec = |code: &str| {
+        format!(
+            "spec: {{groups: [{{name: a, run: LaunchOnFirst, command: [mpirun, x], code: '{code}'}}]}}\n"
+        )
+    };
+    for code in ["src", "hdfs://x/y", "configmaps:x:1", "configmaps:x:64", "claim:data/ring"] {
+        assert_eq!(told(&spec(code)), [], "{code}");
+    }
+    let wrong = [
+        "configmaps:x:4294967295",
+        "configmaps:x:65",
+        "configmaps:x:0",
+        "configmaps:x:many",
+        "configmaps:x",
+        "configmaps::1",
+        "claim:",
+    ];
+    for code in wrong {
+        let place = "spec.groups[0].code".to_owned();
+        assert_eq!(told(&spec(code)), [("invalid", place)], "{code}");
+    }
+}

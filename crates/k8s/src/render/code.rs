@@ -2,7 +2,7 @@
 //! that commands start in.
 
 use serde_json::{Value, json};
-use unisono_job::CodeSource;
+use unisono_job::{CodeFolder, CodeSource};
 use unisono_plan::Host;
 
 use super::Rendering;
@@ -19,13 +19,15 @@ impl Rendering<'_> {
         let Some(code) = &self.plan.group_of(host).code else { return nothing };
         let folder = format!("{HOME}/code");
         let for_agent = match code.source() {
-            // The operator knows no folder of anybody's machine.
+            // Nobody's machine is known here; the plan tells so.
             CodeSource::Path(_) => return nothing,
             CodeSource::Pieces { name, count } => {
                 let piece = |at| {
                     let items = json!([{"key": "piece", "path": format!("{at:04}")}]);
                     json!({"configMap": {"name": format!("{name}-{at}"), "items": items}})
                 };
+                // Whoever read the job has refused more; no number that somebody wrote is a reason to run out of memory.
+                let count = count.min(CodeFolder::MOST_PIECES);
                 let sources: Vec<Value> = (0..count).map(piece).collect();
                 template.add_volume(json!({"name": CODE, "projected": {"sources": sources}}));
                 let mount = json!({"name": CODE, "mountPath": CODE_PIECES, "readOnly": true});

@@ -229,3 +229,20 @@ fn what_a_shell_reads_is_not_the_kubelets_to_expand() {
     assert!(text.contains("./ring $$$$ $$(date)"), "{text}");
     assert!(text.contains("costs $$(HOME) $$5"), "{text}");
 }
+
+#[test]
+fn no_number_of_pieces_makes_a_pod_without_bounds() {
+    let mut plan = plan(JOBS[0].1);
+    for group in &mut plan.job.groups {
+        group.code = Some(unisono_job::CodeFolder::pieces("x", u32::MAX));
+    }
+    let pod = Rendering { plan: &plan, settings: &settings(), owner: &owner(&plan) }.pod(
+        &plan.hosts[0],
+        0,
+        0,
+        None,
+    );
+    let volumes = pod["spec"]["volumes"].as_array().unwrap();
+    let code = volumes.iter().find(|it| it["name"] == "unisono-code").unwrap();
+    assert_eq!(code["projected"]["sources"].as_array().unwrap().len(), 64);
+}

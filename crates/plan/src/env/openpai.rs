@@ -26,7 +26,8 @@ fn about_the_job(job: &Job, facts: &Facts) -> Vec<Variable> {
     let (name, list) = (job.name.as_str(), roles.join(","));
     let count = roles.len().to_string();
     let tasks = job.host_count().to_string();
-    let cluster = job.policies.gang.queue.as_deref().unwrap_or("default");
+    let cluster = facts.virtual_cluster.as_deref().or(job.policies.gang.queue.as_deref());
+    let cluster = cluster.unwrap_or("default");
     let framework = format!("{}~{name}", facts.user);
     [
         ("PAI_JOB_NAME", name),

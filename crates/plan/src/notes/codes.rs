@@ -11,6 +11,7 @@ pub static CODES: &[&Code] = &[
     &OWN_HOSTS,
     &IMAGE_ENTRY,
     &KEPT_ENTRY,
+    &CODE_ELSEWHERE,
     &LEADING_SLEEP,
     &FLAVOUR_MISMATCH,
     &GPUS_DIFFER,
@@ -99,6 +100,14 @@ pub static KEPT_ENTRY: Code = Code {
                   cannot be put in front of it. Such hosts are reached as MPI operators used to do it: the image must start an sshd, \
                   names must resolve, and keys are mounted at sshAuthMountPath. State the command, or remove the arguments, and nothing of \
                   that is needed.",
+};
+
+/// Code on somebody's machine, in a job for a cluster.
+pub static CODE_ELSEWHERE: Code = Code {
+    name: "code-elsewhere",
+    severity: Severity::Warning,
+    summary: "a code folder is on somebody's machine, where no cluster can read it",
+    explanation: "A cluster knows no folder of the machine that a job comes from. `unisono submit` packs the folder and takes it along;                   an object that is given to a cluster as it is, by kubectl, runs without it. Code that is in a volume is named as                   claim:NAME/FOLDER.",
 };
 
 /// A sleep that waits for other hosts.

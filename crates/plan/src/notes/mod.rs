@@ -2,7 +2,7 @@
 
 pub mod codes;
 
-use unisono_job::{Command, Flavour, Group, Job, Note, Place, Runs, System};
+use unisono_job::{CodeSource, Command, Flavour, Group, Job, Note, Place, Runs, System};
 
 use crate::env::even_slots;
 use crate::overrides::after_leading_sleep;
@@ -28,7 +28,10 @@ pub(crate) fn of(
         notes.extend(about_a_group(job, group));
         match facts.engine {
             EngineKind::Local => notes.extend(about_a_group_here(job, facts, group)),
-            EngineKind::Kubernetes => notes.extend(about_a_kept_entry(job, group)),
+            EngineKind::Kubernetes => {
+                notes.extend(about_a_kept_entry(job, group));
+                notes.extend(about_code_elsewhere(group));
+            }
         }
     }
     notes
@@ -219,6 +222,19 @@ fn about_a_kept_entry(job: &Job, group: &Group) -> Option<Note> {
         Note::new(&codes::KEPT_ENTRY, message)
             .hint("state `command` too, or remove `args`, and no sshd is needed")
             .at(command_place(job, group)),
+    )
+}
+
+/// Pods know no folder of anybody's machine.
+fn about_code_elsewhere(group: &Group) -> Option<Note> {
+    let CodeSource::Path(path) = group.code.as_ref()?.source() else { return None };
+    let message = format!(
+        "the code `{path}` of {} is not in the cluster: an object that names it runs without it",
+        group.name
+    );
+    Some(
+        Note::new(&codes::CODE_ELSEWHERE, message)
+            .hint("`unisono submit FILE` takes it along; code in a volume is `claim:NAME/FOLDER`"),
     )
 }
 

@@ -1,28 +1,26 @@
 //! A job, followed to its end: what it waits for, every line of its commands, and how it ended.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use kube::api::{Api, ApiResource, DynamicObject};
-use kube::core::GroupVersionKind;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watch_object, watcher as watch};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use unisono_k8s::marks;
-use unisono_k8s::slim::Pod;
 
+use super::interrupts::{Interrupt, Interrupts};
 use super::jobs::selector;
-use super::logs::{Line, Logged};
+use super::logs::{Line, Logs};
 use super::{Cluster, ClusterJob};
 use crate::error::Error;
 
-/// Lines that may wait before their readers do.
-const WAITING_LINES: usize = 1024;
-
-/// How long logs of a job that has ended may take to end, too.
+/// How long logs of a job that has ended may say nothing before they end, too.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The code of an answer to somebody who asks for too old a state; the watch begins anew by itself.
+const GONE: u16 = 410;
 
 /// What somebody who follows a job is told.
 pub(crate) enum Told<'follow> {
@@ -37,8 +35,8 @@ pub(crate) enum Told<'follow> {
     },
     /// A log could not be read to its end.
     Unread(&'follow Error),
-    /// Somebody typed Ctrl-C, or asks the process to end: what now?
-    Interrupted,
+    /// The job cannot be seen at the moment; it is looked for again.
+    Unseen(&'follow Error),
 }
 
 /// What to do with a job that is followed.
@@ -57,10 +55,19 @@ pub(crate) enum Choice {
 pub(crate) enum Followed {
     /// The job has ended.
     Ended(Box<ClusterJob>),
-    /// It goes on, and nobody looks.
-    Left,
+    /// It goes on, and nobody looks, because of that.
+    Left(Interrupt),
     /// Somebody removed it.
     Removed,
+}
+
+/// Whoever follows a job.
+pub(crate) trait Follower {
+    /// Is told what happens.
+    fn told(&mut self, told: &Told<'_>);
+
+    /// Ctrl-C was typed: what now? None when there is nobody who could answer.
+    fn asked(&mut self) -> Option<oneshot::Receiver<Choice>>;
 }
 
 impl Cluster {
@@ -68,53 +75,80 @@ impl Cluster {
     pub(crate) async fn follow(
         &self,
         job: &ClusterJob,
-        mut tell: impl FnMut(Told<'_>) -> Choice,
+        follower: &mut impl Follower,
     ) -> Result<Followed, Error> {
         let mut interrupts = Interrupts::listen()?;
-        let mut objects = std::pin::pin!(self.objects_of(job));
+        let mut objects = std::pin::pin!(self.objects_of(job)?.default_backoff());
         let watched = watch(self.pod_api(job), watcher::Config::default().labels(&selector(job)));
         let mut pods = std::pin::pin!(watched.default_backoff().applied_objects());
-        let (sender, mut lines) = mpsc::channel(WAITING_LINES);
-        let mut logs = Logs { cluster: self, known: BTreeSet::new(), sender };
+        let mut sees_pods = true;
+        let mut logs = Logs::new(self);
         let mut job = job.clone();
-        tell(Told::Moved(&job));
+        follower.told(&Told::Moved(&job));
         while !job.status.is_terminal() {
             tokio::select! {
                 biased;
-                () = interrupts.next() => match tell(Told::Interrupted) {
-                    Choice::GoOn => {}
-                    Choice::Stop => self.stop(&job).await?,
-                    Choice::Leave => return Ok(Followed::Left),
+                interrupt = interrupts.next() => match what_now(interrupt, &mut interrupts, follower).await {
+                    Ok(Choice::GoOn) => {}
+                    Ok(Choice::Stop) => self.stop(&job).await?,
+                    Ok(Choice::Leave) => return Ok(Followed::Left(interrupt)),
+                    Err(second) => return Ok(Followed::Left(second)),
                 },
-                Some(line) = lines.recv() => pass(&line, &mut tell),
-                Some(pod) = pods.next() => if let Ok(pod) = pod {
-                    logs.begin(&job, &pod);
+                Some(line) = logs.next() => pass(&line, follower),
+                Some(pod) = pods.next(), if sees_pods => match pod {
+                    Ok(pod) => logs.begin(&job, &pod),
+                    Err(error) => if let Unseen::ForGood(error) = self.unseen(error) {
+                        follower.told(&Told::Unread(&error));
+                        sees_pods = false;
+                    },
                 },
                 object = objects.next() => match object {
-                    Some(Ok(Some(object))) => if let Some(moved) = self.read(&object) {
+                    Some(Ok(Some(object))) => if let Some(moved) = self.read(&typed(object, &job)) {
                         job = moved;
-                        tell(Told::Moved(&job));
+                        follower.told(&Told::Moved(&job));
                     },
-                    Some(Ok(None)) => return Ok(Followed::Removed),
-                    // The watch is taken up again; what it missed is in the next object.
-                    Some(Err(_)) => {}
-                    None => return Ok(Followed::Removed),
+                    Some(Ok(None)) | None => return Ok(Followed::Removed),
+                    Some(Err(error)) => match self.unseen(error) {
+                        Unseen::ForGood(error) => return Err(error),
+                        Unseen::ForNow(error) => follower.told(&Told::Unseen(&error)),
+                        Unseen::Renewed => {}
+                    },
                 },
             }
         }
-        // Its last pod may be seen later than its end.
-        for pod in self.pods(&job).await? {
-            logs.begin(&job, &pod);
+        if sees_pods {
+            self.read_to_the_end(&job, logs, &mut interrupts, follower).await;
         }
-        drop(logs);
-        let rest = async {
-            while let Some(line) = lines.recv().await {
-                pass(&line, &mut tell);
-            }
-        };
-        // A log that does not end by then is of a node that does not answer.
-        let _ended = tokio::time::timeout(PATIENCE, rest).await;
         Ok(Followed::Ended(Box::new(job)))
+    }
+
+    /// Passes on what is left of the logs of a job that has ended.
+    async fn read_to_the_end(
+        &self,
+        job: &ClusterJob,
+        mut logs: Logs<'_>,
+        interrupts: &mut Interrupts,
+        follower: &mut impl Follower,
+    ) {
+        // Its last pod may be seen later than its end.
+        match self.pods(job).await {
+            Ok(pods) => pods.iter().for_each(|pod| logs.begin(job, pod)),
+            Err(error) => follower.told(&Told::Unread(&error)),
+        }
+        logs.begin_no_more();
+        loop {
+            let line = tokio::select! {
+                biased;
+                _ = interrupts.next() => return,
+                line = timeout(PATIENCE, logs.next()) => line,
+            };
+            match line {
+                Ok(Some(line)) => pass(&line, follower),
+                Ok(None) => return,
+                // Its node does not answer.
+                Err(_) => return follower.told(&Told::Unread(&cut(job, &logs.open()))),
+            }
+        }
     }
 
     /// Asks the operator to stop a job.
@@ -125,64 +159,87 @@ impl Cluster {
     fn objects_of(
         &self,
         job: &ClusterJob,
-    ) -> impl Stream<Item = watcher::Result<Option<DynamicObject>>> + use<> {
-        let object = job.object.as_json();
-        let text = |key: &str| object[key].as_str().unwrap_or_default();
-        let api_version = text("apiVersion");
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        let kind = GroupVersionKind::gvk(group, version, text("kind"));
-        let plural = format!("{}s", kind.kind.to_ascii_lowercase());
-        let resource = ApiResource::from_gvk_with_plural(&kind, &plural);
+    ) -> Result<impl Stream<Item = watcher::Result<Option<DynamicObject>>> + use<>, Error> {
+        let resource: ApiResource = job.resource()?.api_resource();
         let api: Api<DynamicObject> = self.api(&resource, Some(job.object.namespace()));
-        watch_object(api, job.object.name())
+        Ok(watch_object(api, job.object.name()))
     }
-}
 
-/// The logs that are being read.
-struct Logs<'cluster> {
-    cluster: &'cluster Cluster,
-    known: BTreeSet<String>,
-    sender: mpsc::Sender<Line>,
-}
-
-impl Logs<'_> {
-    /// Begins to read the log of a pod that has one, once.
-    fn begin(&mut self, job: &ClusterJob, pod: &Pod) {
-        let Some(logged) = Logged::of(job, pod, None) else { return };
-        if !self.known.insert(pod.metadata.uid.clone().unwrap_or_default()) {
-            return;
-        }
-        let (cluster, job, sender) = (self.cluster.clone(), job.clone(), self.sender.clone());
-        tokio::spawn(async move {
-            if let Err(fault) = cluster.pass_on(&job, &logged, &sender).await {
-                // Whoever does not listen any more wants no more.
-                let _gone = sender.send(Line::Fault(fault)).await;
+    /// Why a watch sees nothing, and whether that can change.
+    fn unseen(&self, error: watcher::Error) -> Unseen {
+        let what = "the job cannot be watched";
+        let error = match error {
+            watcher::Error::InitialListFailed(error)
+            | watcher::Error::WatchStartFailed(error)
+            | watcher::Error::WatchFailed(error) => error,
+            watcher::Error::WatchError(status) => kube::Error::Api(status),
+            error @ watcher::Error::NoResourceVersion => {
+                return Unseen::ForNow(Error::run(what, error));
             }
-        });
-    }
-}
-
-fn pass(line: &Line, tell: &mut impl FnMut(Told<'_>) -> Choice) {
-    match line {
-        Line::Text(host, bytes) => tell(Told::Wrote { host, bytes }),
-        Line::Fault(fault) => tell(Told::Unread(fault)),
-    };
-}
-
-/// Ctrl-C, and what asks a process to end.
-struct Interrupts(Signal, Signal);
-
-impl Interrupts {
-    fn listen() -> Result<Self, Error> {
-        let fault = |error| Error::run("signals cannot be waited for", error);
-        let interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
-        Ok(Self(interrupt, signal(SignalKind::terminate()).map_err(fault)?))
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.0.recv() => {}
-            _ = self.1.recv() => {}
+        };
+        match &error {
+            kube::Error::Api(status) if status.code == GONE => Unseen::Renewed,
+            kube::Error::Api(status) if [401, 403].contains(&status.code) => {
+                Unseen::ForGood(self.failed(what, error))
+            }
+            _ => Unseen::ForNow(self.failed(what, error)),
         }
+    }
+}
+
+/// Why a watch sees nothing.
+enum Unseen {
+    /// Nobody who asks so is let in.
+    ForGood(Error),
+    /// Nobody answers, or something else is wrong.
+    ForNow(Error),
+    /// Nothing is wrong: it begins anew.
+    Renewed,
+}
+
+/// What to do about an interrupt. Whoever is asked and interrupts again leaves: that is the error.
+async fn what_now(
+    interrupt: Interrupt,
+    interrupts: &mut Interrupts,
+    follower: &mut impl Follower,
+) -> Result<Choice, Interrupt> {
+    // Only somebody at the keyboard can answer.
+    let question = match interrupt {
+        Interrupt::Keyboard => follower.asked(),
+        Interrupt::Terminate => None,
+    };
+    let Some(answer) = question else { return Ok(Choice::Leave) };
+    tokio::select! {
+        second = interrupts.next() => Err(second),
+        answer = answer => Ok(answer.unwrap_or(Choice::Leave)),
+    }
+}
+
+/// Items of a list do not say what they are.
+fn typed(mut object: DynamicObject, job: &ClusterJob) -> DynamicObject {
+    if object.types.is_none() {
+        let text = |key: &str| job.object.as_json()[key].as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        object.types = Some(kube::core::TypeMeta { api_version, kind });
+    }
+    object
+}
+
+fn pass(line: &Line, follower: &mut impl Follower) {
+    follower.told(&match line {
+        Line::Text(host, bytes) => Told::Wrote { host, bytes },
+        Line::Fault(fault) => Told::Unread(fault),
+    });
+}
+
+fn cut(job: &ClusterJob, hosts: &[&str]) -> Error {
+    let (name, seconds) = (job.object.name(), PATIENCE.as_secs());
+    Error::Run {
+        message: format!(
+            "nothing came from {} for {seconds} s: the end of what it wrote is not shown",
+            hosts.join(", ")
+        ),
+        hint: Some(format!("`unisono logs {name} --engine kubernetes` asks for all of it")),
+        source: None,
     }
 }

@@ -54,6 +54,11 @@ impl ClusterJob {
         })
     }
 
+    /// The resource through which it is asked for.
+    pub(super) fn resource(&self) -> Result<Resource, Error> {
+        self.object.own_resource().ok_or_else(|| no_job(self.object.name()))
+    }
+
     /// When the object was made, in milliseconds since 1970.
     pub(crate) fn created(&self) -> u64 {
         let text = self.object.as_json().pointer("/metadata/creationTimestamp");
@@ -66,7 +71,7 @@ impl Cluster {
     pub(super) fn read(&self, object: &DynamicObject) -> Option<ClusterJob> {
         let object = JobObject::from_dynamic(object).ok()?;
         let reading = object.read(&self.reading);
-        let facts = self.engine.facts(object.namespace());
+        let facts = object.facts(&self.engine);
         let plan = reading.job.as_ref().map(|job| lay_out(job, &facts, object.generation()));
         let status = plan.as_ref().map(|it| prior(it, &object, &Children::default()));
         Some(ClusterJob {
@@ -150,13 +155,9 @@ impl Cluster {
     }
 
     /// The job that an object is which was just given to the cluster.
-    pub(crate) async fn job_of(&self, applied: &Applied) -> Result<ClusterJob, Error> {
+    pub(super) fn job_of(&self, applied: &Applied) -> Result<ClusterJob, Error> {
         let object: Option<DynamicObject> = serde_json::from_value(applied.object.clone()).ok();
-        object.and_then(|it| self.read(&it)).ok_or_else(|| Error::Run {
-            message: format!("{} is no job", applied.name),
-            hint: None,
-            source: None,
-        })
+        object.and_then(|it| self.read(&it)).ok_or_else(|| no_job(&applied.name))
     }
 
     pub(super) fn pod_api(&self, job: &ClusterJob) -> Api<Pod> {
@@ -177,6 +178,14 @@ pub(crate) fn member(pod: &Pod) -> Option<Member> {
 fn milliseconds(text: &str) -> Option<u64> {
     let time: k8s_openapi::jiff::Timestamp = text.parse().ok()?;
     u64::try_from(time.as_millisecond()).ok()
+}
+
+fn no_job(name: &str) -> Error {
+    Error::Run {
+        message: format!("what the cluster has as {name} is no job"),
+        hint: Some("`unisono list --engine kubernetes` shows the jobs of the cluster".to_owned()),
+        source: None,
+    }
 }
 
 fn no_operator() -> Error {

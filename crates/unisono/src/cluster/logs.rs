@@ -1,6 +1,8 @@
 //! What pods wrote: a job enters, the log of each host that runs a command leaves, whole or line by line.
 
-use futures::AsyncBufReadExt as _;
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
 use k8s_openapi::api::core::v1::Pod as LoggedPod;
 use kube::api::{Api, LogParams};
 use tokio::sync::mpsc;
@@ -16,7 +18,7 @@ pub(crate) struct HostLog {
     /// The host.
     pub(crate) host: String,
     /// What it wrote.
-    pub(crate) text: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A line of a host, or why there are no more.
@@ -25,12 +27,79 @@ pub(super) enum Line {
     Fault(Error),
 }
 
+/// What comes from a log that is being read: lines, and which pod's has ended.
+enum Passed {
+    Line(Line),
+    Ended(String),
+}
+
+/// Lines that may wait before their readers do.
+const WAITING_LINES: usize = 1024;
+
+/// The logs of a job that are being read, all at once.
+pub(super) struct Logs<'cluster> {
+    cluster: &'cluster Cluster,
+    known: BTreeSet<String>,
+    /// Hosts whose logs have not ended, by pod.
+    open: BTreeMap<String, String>,
+    sender: Option<mpsc::Sender<Passed>>,
+    receiver: mpsc::Receiver<Passed>,
+}
+
+impl<'cluster> Logs<'cluster> {
+    /// None yet.
+    pub(super) fn new(cluster: &'cluster Cluster) -> Self {
+        let (sender, receiver) = mpsc::channel(WAITING_LINES);
+        let (known, open) = (BTreeSet::new(), BTreeMap::new());
+        Self { cluster, known, open, sender: Some(sender), receiver }
+    }
+
+    /// Begins to read the log of a pod that has one, once.
+    pub(super) fn begin(&mut self, job: &ClusterJob, pod: &Pod) {
+        let Some(logged) = Logged::of(job, pod, None) else { return };
+        let Some(sender) = self.sender.clone() else { return };
+        if !self.known.insert(pod.metadata.uid.clone().unwrap_or_default()) {
+            return;
+        }
+        self.open.insert(logged.pod.clone(), logged.host.clone());
+        let (cluster, job) = (self.cluster.clone(), job.clone());
+        tokio::spawn(async move {
+            let read = cluster.pass_on(&job, &logged, &sender).await;
+            let fault = read.err().map(|fault| Passed::Line(Line::Fault(fault)));
+            for last in fault.into_iter().chain([Passed::Ended(logged.pod)]) {
+                // Whoever does not listen any more wants no more.
+                let _gone = sender.send(last).await;
+            }
+        });
+    }
+
+    /// Begins no more, so that what is being read is all there is.
+    pub(super) fn begin_no_more(&mut self) {
+        self.sender = None;
+    }
+
+    /// The next line of any of them; none once all have ended and none begins any more.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        loop {
+            match self.receiver.recv().await? {
+                Passed::Line(line) => return Some(line),
+                Passed::Ended(pod) => drop(self.open.remove(&pod)),
+            }
+        }
+    }
+
+    /// Hosts whose logs have not ended.
+    pub(super) fn open(&self) -> Vec<&str> {
+        self.open.values().map(String::as_str).collect()
+    }
+}
+
 /// A pod whose log somebody wants.
 #[derive(Clone, Debug)]
 pub(super) struct Logged {
-    pub(super) host: String,
-    pub(super) pod: String,
-    pub(super) container: Option<String>,
+    host: String,
+    pod: String,
+    container: Option<String>,
 }
 
 impl Logged {
@@ -54,6 +123,10 @@ impl Logged {
             pod: pod.metadata.name.clone().unwrap_or_default(),
             container,
         })
+    }
+
+    fn cut(&self, error: std::io::Error) -> Error {
+        Error::run(format!("the log of {} was cut", self.pod), error)
     }
 
     fn parameters(&self, follow: bool) -> LogParams {
@@ -82,35 +155,44 @@ impl Cluster {
         });
         let mut logs = Vec::new();
         for logged in pods.iter().filter_map(|pod| Logged::of(job, pod, asked)) {
-            let text = self.log_api(job).logs(&logged.pod, &logged.parameters(false)).await;
-            let text = text.map_err(|error| {
-                self.failed(format!("the log of {} cannot be read", logged.pod), error)
-            })?;
-            logs.push(HostLog { host: logged.host, text });
+            let mut stream = std::pin::pin!(self.log(job, &logged, false).await?);
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).await.map_err(|error| logged.cut(error))?;
+            logs.push(HostLog { host: logged.host, bytes });
         }
         Ok(logs)
     }
 
     /// Hands every line of a pod's log on, until it ends or nobody wants it any more.
-    pub(super) async fn pass_on(
+    async fn pass_on(
         &self,
         job: &ClusterJob,
         logged: &Logged,
-        to: &mpsc::Sender<Line>,
+        to: &mpsc::Sender<Passed>,
     ) -> Result<(), Error> {
-        let failed =
-            |error| self.failed(format!("the log of {} cannot be read", logged.pod), error);
-        let api = self.log_api(job);
-        let stream = api.log_stream(&logged.pod, &logged.parameters(true)).await.map_err(failed)?;
-        let mut stream = std::pin::pin!(stream);
+        let mut stream = std::pin::pin!(self.log(job, logged, true).await?);
         loop {
             let mut bytes = Vec::new();
             let read = stream.read_until(b'\n', &mut bytes).await;
-            read.map_err(|error| Error::run(format!("the log of {} was cut", logged.pod), error))?;
-            if bytes.is_empty() || to.send(Line::Text(logged.host.clone(), bytes)).await.is_err() {
+            let length = read.map_err(|error| logged.cut(error))?;
+            let line = Passed::Line(Line::Text(logged.host.clone(), bytes));
+            if length == 0 || to.send(line).await.is_err() {
                 return Ok(());
             }
         }
+    }
+
+    /// A pod's log, as bytes: nobody promises that it is text.
+    async fn log(
+        &self,
+        job: &ClusterJob,
+        logged: &Logged,
+        follow: bool,
+    ) -> Result<impl futures::AsyncBufRead + use<>, Error> {
+        let stream = self.log_api(job).log_stream(&logged.pod, &logged.parameters(follow)).await;
+        stream.map_err(|error| {
+            self.failed(format!("the log of {} cannot be read", logged.pod), error)
+        })
     }
 
     fn log_api(&self, job: &ClusterJob) -> Api<LoggedPod> {

@@ -2,6 +2,7 @@
 //! talks to an API server goes through it.
 
 mod follow;
+mod interrupts;
 mod jobs;
 mod logs;
 mod objects;
@@ -18,9 +19,10 @@ use unisono_dialect::Options;
 use crate::error::Error;
 use crate::settings::{Origin, Settings};
 
-pub(crate) use follow::{Choice, Followed, Told};
+pub(crate) use follow::{Choice, Followed, Follower, Told};
+pub(crate) use interrupts::{Interrupt, Interrupts};
 pub(crate) use jobs::ClusterJob;
-pub(crate) use objects::Applied;
+pub(crate) use objects::{Applied, Change};
 
 /// Whoever cannot be reached by then is not there.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -69,6 +71,11 @@ impl Session {
         self.server() == address.trim_end_matches('/')
     }
 
+    /// The job that an object is which was just given to the cluster.
+    pub(crate) fn job_of(&self, applied: &Applied) -> Result<ClusterJob, Error> {
+        self.cluster.job_of(applied)
+    }
+
     /// Does something there, to its end.
     pub(crate) fn run<'session, T, F>(&'session self, act: impl FnOnce(&'session Cluster) -> F) -> T
     where
@@ -89,19 +96,12 @@ impl Cluster {
             }
         };
         let server = config.cluster_url.to_string();
-        let domain = &settings.cluster_domain.value;
         Ok(Self {
             client: Client::try_from(config).map_err(|error| unconfigured(Box::new(error)))?,
             server,
             namespace,
-            reading: Options {
-                gpus_per_node: settings.gpus_per_node.value.get(),
-                ..Options::default()
-            },
-            engine: unisono_k8s::Settings {
-                cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
-                ..unisono_k8s::Settings::new(unisono_operator::manifests::default_image())
-            },
+            reading: reading(settings),
+            engine: engine(settings),
         })
     }
 
@@ -118,14 +118,29 @@ impl Cluster {
                 hint: advice(status.code, &status.message),
                 source: None,
             },
-            other => Error::Run {
+            kube::Error::Service(_) | kube::Error::HyperError(_) => Error::Run {
                 message: format!("no cluster can be reached at {}", self.server),
                 hint: Some(
                     "is KUBECONFIG the one you mean? --context NAME chooses another".to_owned(),
                 ),
-                source: Some(Box::new(other)),
+                source: Some(Box::new(source)),
             },
+            other => Error::run(message, other),
         }
+    }
+}
+
+/// How job objects are read that an operator will read.
+pub(crate) fn reading(settings: &Settings) -> Options {
+    Options { gpus_per_node: settings.gpus_per_node.value.get(), ..Options::default() }
+}
+
+/// How they are laid out and rendered when nobody asks the operator of a cluster.
+pub(crate) fn engine(settings: &Settings) -> unisono_k8s::Settings {
+    let domain = &settings.cluster_domain.value;
+    unisono_k8s::Settings {
+        cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
+        ..unisono_k8s::Settings::new(unisono_operator::manifests::default_image())
     }
 }
 
@@ -140,6 +155,9 @@ fn advice(code: u16, message: &str) -> Option<String> {
         403 => "ask whoever runs the cluster for that right",
         404 if message.contains("namespaces") => {
             "make the namespace first, or choose one with --namespace"
+        }
+        409 if message.contains("conflict with") => {
+            "somebody else set these fields: take them out of the file, or take them over with `kubectl apply --server-side --force-conflicts --filename FILE`; --replace makes a job anew"
         }
         _ => return None,
     };

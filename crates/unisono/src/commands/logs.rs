@@ -66,8 +66,8 @@ fn in_cluster(
     let mut untagger = unisono_local::LogUntagger::default();
     let mut pieces = Vec::new();
     for log in &logs {
-        let lines = log.text.split_inclusive('\n');
-        pieces.extend(lines.flat_map(|line| untagger.take(&log.host, line.as_bytes())));
+        let lines = log.bytes.split_inclusive(|byte| *byte == b'\n');
+        pieces.extend(lines.flat_map(|line| untagger.take(&log.host, line)));
     }
     pieces.extend(untagger.rest().into_iter().map(|(_, piece)| piece));
     pieces.retain(|piece| args.rank.is_none() || piece.rank == args.rank);

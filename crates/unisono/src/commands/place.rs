@@ -1,5 +1,8 @@
 //! Where a run is that somebody names: on this machine or in a cluster.
 
+#[cfg(feature = "kubernetes")]
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use unisono_local::{RunDirectory, RunRecord};
 
@@ -21,7 +24,7 @@ pub(crate) enum Engine {
 /// Where to look.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Where to look; when left out, on this machine, and for a name that is not known here in the cluster.
+    /// Where to look; when left out, on this machine and, for a name of which nothing runs here, in the cluster.
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub(crate) engine: Option<Engine>,
 }
@@ -35,23 +38,83 @@ pub(crate) enum Found {
     InCluster(Box<Session>, Box<ClusterJob>),
 }
 
-/// The run or job of that name, or the newest without one.
+/// The run or job of that name, or the newest of this machine without one.
 pub(crate) fn find(
     name: Option<&str>,
     place: EngineArgs,
-    context: &Context,
+    context: &mut Context,
 ) -> Result<Found, Error> {
-    if place.engine == Some(Engine::Kubernetes) {
-        return in_cluster(name, context);
+    match (place.engine, name) {
+        (Some(Engine::Kubernetes), name) => in_cluster(name, context),
+        (None, Some(name)) if context.world.names_a_cluster() => anywhere(name, context),
+        (Some(Engine::Local) | None, name) => here(name, context),
     }
-    match context.find_run(name) {
-        Ok((directory, record)) => Ok(Found::Here(directory, Box::new(record))),
-        Err(nowhere_here) => match (place.engine, name) {
-            // A cluster that cannot be asked is no better than none.
-            (None, Some(_)) if context.world.names_a_cluster() => {
-                in_cluster(name, context).map_err(|_| nowhere_here)
-            }
-            _ => Err(nowhere_here),
+}
+
+fn here(name: Option<&str>, context: &Context) -> Result<Found, Error> {
+    let (directory, record) = context.find_run(name)?;
+    Ok(Found::Here(directory, Box::new(record)))
+}
+
+/// What runs here, else what runs in the cluster, else the newer of the two.
+#[cfg(feature = "kubernetes")]
+fn anywhere(name: &str, context: &mut Context) -> Result<Found, Error> {
+    let Ok((directory, record)) = context.find_run(Some(name)) else {
+        return in_cluster(Some(name), context).map_err(|error| nowhere(name, error));
+    };
+    // A whole id can only mean this machine.
+    let is_known = directory.is_running() || record.id == name;
+    let in_cluster = if is_known { Ok(None) } else { asked_briefly(name, context) };
+    match in_cluster {
+        Ok(Some((session, job))) if !job.status.is_terminal() || job.created() > record.began => {
+            return Ok(Found::InCluster(session, job));
+        }
+        Ok(_) => {}
+        Err(error) => {
+            context.console.warn(&[format!("only this machine was asked for `{name}`: {error}")]);
+        }
+    }
+    Ok(Found::Here(directory, Box::new(record)))
+}
+
+#[cfg(not(feature = "kubernetes"))]
+fn anywhere(name: &str, context: &mut Context) -> Result<Found, Error> {
+    here(Some(name), context)
+}
+
+/// How long a cluster may take to answer whoever has another answer.
+#[cfg(feature = "kubernetes")]
+const SOON: Duration = Duration::from_secs(3);
+
+/// The job of that name, if the cluster tells it soon: there is something to show already, and a cluster that does not answer
+/// must not keep anybody from it.
+#[cfg(feature = "kubernetes")]
+fn asked_briefly(
+    name: &str,
+    context: &Context,
+) -> Result<Option<(Box<Session>, Box<ClusterJob>)>, Error> {
+    let session = Session::open(&context.settings)?;
+    let asked =
+        session.run(async |cluster| tokio::time::timeout(SOON, cluster.find_job(Some(name))).await);
+    let late = |_| Error::Run {
+        message: format!("the cluster at {} does not answer", session.server()),
+        hint: None,
+        source: None,
+    };
+    let job = asked.map_err(late)??;
+    Ok(job.map(|job| (Box::new(session), Box::new(job))))
+}
+
+/// Neither here nor in the cluster, or the cluster could not be asked.
+#[cfg(feature = "kubernetes")]
+fn nowhere(name: &str, error: Error) -> Error {
+    let (hint, here) = (error.hint(), format!("no run of this machine is called `{name}`, and"));
+    match error {
+        Error::Usage { message, .. } => Error::Usage { message: format!("{here} {message}"), hint },
+        error => Error::Run {
+            message: format!("{here} the cluster cannot be asked"),
+            hint,
+            source: Some(Box::new(error)),
         },
     }
 }

@@ -12,8 +12,9 @@ use super::console::Console;
 use super::run::prefix;
 use super::runs::RunView;
 use super::table::counted;
-use crate::cluster::{Applied, Choice, ClusterJob, Told};
+use crate::cluster::{Applied, ClusterJob, Told};
 use crate::commands::RunOutput;
+use crate::error::Error;
 
 /// What is shown of one job.
 pub(crate) struct FollowReport {
@@ -28,6 +29,7 @@ pub(crate) struct FollowReport {
     /// Hosts that run ranks, as was planned, each with how many slots there are up to and with it.
     seats: Vec<(u64, String)>,
     told_up: bool,
+    told_unseen: bool,
 }
 
 impl FollowReport {
@@ -49,6 +51,7 @@ impl FollowReport {
             untagger: LogUntagger::default(),
             seats: job.plan.as_ref().map(seats).unwrap_or_default(),
             told_up: false,
+            told_unseen: false,
         }
     }
 
@@ -86,9 +89,11 @@ impl Console {
     }
 
     /// Tells how to go on with a job that was submitted.
-    pub(crate) fn submitted(&mut self, job: &Applied, usual_namespace: &str) {
+    pub(crate) fn submitted(&mut self, job: &Applied, usual_namespace: &str, is_ambiguous: bool) {
+        let engine = if is_ambiguous { " --engine kubernetes" } else { "" };
         let elsewhere = job.namespace.as_deref().filter(|it| *it != usual_namespace);
-        let place = elsewhere.map(|it| format!(" --namespace {it}")).unwrap_or_default();
+        let elsewhere = elsewhere.map(|it| format!(" --namespace {it}")).unwrap_or_default();
+        let place = format!("{engine}{elsewhere}");
         let name = &job.name;
         self.talk(&format!(
             "`unisono logs {name} --follow{place}` shows what it writes, `unisono status {name}{place}` where it is, `unisono stop {name}{place}` stops it\n"
@@ -119,11 +124,21 @@ impl Console {
             Told::Unread(fault) => {
                 let _exit = self.fail(fault);
             }
-            Told::Interrupted => {}
+            Told::Unseen(fault) => self.follow_sees_nothing(report, fault),
         }
     }
 
+    /// Tells once that the job cannot be seen, until it can be seen again.
+    fn follow_sees_nothing(&mut self, report: &mut FollowReport, fault: &Error) {
+        if !report.told_unseen {
+            report.told_unseen = true;
+            let _exit = self.fail(fault);
+        }
+        self.wait(&format!("{}: {fault}; it is looked for again", report.name));
+    }
+
     fn follow_moves(&mut self, report: &mut FollowReport, job: &ClusterJob) {
+        report.told_unseen = false;
         if report.output == RunOutput::Jsonl {
             return;
         }
@@ -177,18 +192,9 @@ impl Console {
         };
     }
 
-    /// Asks whether a job is to be stopped; leaves it running where nobody can answer.
-    pub(crate) fn ask_what_now(&mut self, report: &FollowReport, can_ask: bool) -> Choice {
-        if !can_ask {
-            return Choice::Leave;
-        }
+    /// Asks whether a job is to be stopped.
+    pub(crate) fn ask_what_now(&mut self, report: &FollowReport) {
         self.talk(&format!("\nstop {}? [y: stop it, N: leave it running, c: go on] ", report.name));
-        let mut answer = String::new();
-        match io::stdin().read_line(&mut answer) {
-            Ok(_) if answer.trim().eq_ignore_ascii_case("y") => Choice::Stop,
-            Ok(_) if answer.trim().eq_ignore_ascii_case("c") => Choice::GoOn,
-            Ok(_) | Err(_) => Choice::Leave,
-        }
     }
 
     /// Tells how to come back to a job that goes on.

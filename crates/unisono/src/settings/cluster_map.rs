@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
+use unisono_job::Quantity;
 
 use super::{Origin, Sourced};
 
@@ -47,11 +49,22 @@ pub(crate) struct PlaceInCluster {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Rdma {
     /// Devices, as resource limits.
-    pub(crate) resources: BTreeMap<String, String>,
+    pub(crate) resources: BTreeMap<String, Amount>,
     /// Paths of the node that are mounted at the same place.
     pub(crate) mounts: Vec<String>,
     /// Whether memory may be locked without limit.
     pub(crate) lock_memory: bool,
+}
+
+/// How much of a resource, as Kubernetes writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Amount(pub(crate) Quantity);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Quantity::parse(&text).map(Self).map_err(D::Error::custom)
+    }
 }
 
 /// The tables as a file has them.
@@ -145,7 +158,8 @@ impl fmt::Display for PlaceInCluster {
 
 impl fmt::Display for Rdma {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let devices = self.resources.iter().map(|(name, amount)| format!("{name}={amount}"));
+        let devices =
+            self.resources.iter().map(|(name, amount)| format!("{name}={}", amount.0.as_str()));
         let lock = self.lock_memory.then(|| "lock_memory".to_owned());
         let parts: Vec<String> = devices.chain(self.mounts.iter().cloned()).chain(lock).collect();
         formatter.write_str(&parts.join(" "))

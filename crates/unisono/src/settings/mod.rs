@@ -176,6 +176,11 @@ impl Settings {
         Ok((settings, warnings))
     }
 
+    /// Whether the cluster offers Azure's RDMA devices: the setting says so, or a table says how members get them.
+    pub(crate) const fn offers_rdma(&self) -> bool {
+        self.az_rdma.value || self.cluster_map.rdma.is_some()
+    }
+
     /// Every setting with its name, in the order of documentation.
     pub(crate) fn fields(&self) -> [(&'static str, &dyn Field); 12] {
         named_fields!(self)
@@ -294,6 +299,8 @@ mod tests {
         );
         assert_eq!(told("\naz_rdma = [1]\n"), "F:2: az_rdma needs true or false, not an array");
         assert!(told("color = \n").starts_with("F:1: "));
+        let amount = told("[rdma]\nmounts = []\nresources = { \"rdma/hca\" = \"one\" }\n");
+        assert!(amount.starts_with("F:3: `one` is not an amount"), "{amount}");
         let (_, warnings) = load("namespce = \"x\"\n").unwrap();
         assert_eq!(
             warnings[0].replace(path.to_str().unwrap(), "F"),

@@ -61,8 +61,8 @@ compute: azureml:pool
 distribution: {type: mpi, process_count_per_instance: 2}
 resources: {instance_count: 2}
 "),
-    ("openpai-v1", r#"{"jobName": "NAME", "image": "IMAGE", "taskRoles": [
-  {"name": "master", "taskNumber": 1, "memoryMB": 256, "minSucceededTaskCount": 1, "command": "mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM"},
+    ("openpai-v1", r#"{"jobName": "NAME", "image": "IMAGE", "virtualCluster": "vc1", "dataDir": "/data/$PAI_USER_NAME", "taskRoles": [
+  {"name": "master", "taskNumber": 1, "memoryMB": 256, "minSucceededTaskCount": 1, "command": "env | grep PAI_; mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM"},
   {"name": "worker", "taskNumber": 2, "memoryMB": 256, "command": "sleep infinity"}]}"#),
     ("openpai-v2", "\
 protocolVersion: 2
@@ -75,7 +75,7 @@ taskRoles:
     dockerImage: mpi
     completion: {minSucceededInstances: 1}
     resourcePerInstance: {cpu: 1, memoryMB: 256, gpu: 0}
-    commands: ['mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM']
+    commands: [env | grep PAI_, 'mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM']
   worker:
     instances: 2
     dockerImage: mpi
@@ -147,7 +147,10 @@ const PROTOTYPES: [(&str, &str, &str); 2] = [
 
 /// The settings of whoever has all these files.
 fn settings() -> String {
-    format!("[environments]\n\"azureml:mpi\" = \"{}\"\n", Image::OpenMpi4.reference())
+    let image = Image::OpenMpi4.reference();
+    format!(
+        "user = \"ada\"\nvirtual_clusters.vc1.queue = \"gold\"\nenvironments.\"azureml:mpi\" = \"{image}\"\n"
+    )
 }
 
 pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
@@ -176,6 +179,8 @@ pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
         let here = run_here(&desk, file, &mpi)?;
         ensure!(ranks(&there).len() == 4, "{name}: {there}");
         ensure!(ranks(&there) == ranks(&here), "{name}\nthere: {there}\nhere: {here}");
+        ensure!(variables(&there) == variables(&here), "{name}\nthere: {there}\nhere: {here}");
+        ensure!(variables(&there).is_empty() != name.starts_with("openpai"), "{name}: {there}");
         table += &row(name, &desk.status(name)?["run"], &there);
         Ok(())
     };
@@ -250,6 +255,21 @@ fn run_here(desk: &Desk<'_>, file: &str, mpi: &str) -> anyhow::Result<String> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{file} here: {said}");
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// OpenPAI's variables that a command saw, but for those that say where it ran: addresses, ports and folders.
+fn variables(text: &str) -> Vec<&str> {
+    let is_of_a_place =
+        |name: &str| ["_IP", "PORT", "HOST_LIST", "WORK_DIR"].iter().any(|it| name.contains(it));
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            line.split_once('=')
+                .is_some_and(|(name, _)| name.starts_with("PAI_") && !is_of_a_place(name))
+        })
+        .collect();
+    lines.sort_unstable();
+    lines
 }
 
 fn file_name(text: &str) -> String {

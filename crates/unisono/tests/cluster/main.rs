@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     Suite::new(Options { nodes: 2, images, ..Options::default() })
         .test("a_job_of_every_dialect_ends_as_it_does_here", dialects::every_one)
         .test("a_job_is_followed_looked_at_and_stopped", trouble::followed)
+        .test("a_name_means_what_runs_here_or_there", trouble::here_and_there)
         .test("ksonnets_commands_run_and_remove_a_job", trouble::ksonnet)
         .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
         .test("a_bad_end_is_told_and_its_code_passed_on", failures::told)

@@ -1,7 +1,7 @@
 //! Following, stopping, and what can be in the way of a submission.
 
 use std::io::Read as _;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -59,18 +59,21 @@ pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
 
     desk.file("long.json", &job("long", "echo begun; exec sleep 1000"))?;
     let mut follower = desk.unisono(&["submit", "long.json", "--follow"])?;
-    let mut follower = follower.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut follower = Ends(follower.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
     let mut first = [0; 1];
-    follower.stdout.as_mut().context("its output is piped")?.read_exact(&mut first)?;
-    let state = desk.status("long")?["run"]["state"].clone();
-    ensure!(state == "running", "{state}");
+    follower.0.stdout.as_mut().context("its output is piped")?.read_exact(&mut first)?;
+    // Its first line can be here before its pod is told as running.
+    wait::until(PATIENCE, "the job to be told as running", || {
+        Ok((desk.status("long")?["run"]["state"] == "running").then_some(()))
+    })?;
     // Nobody can be asked: the job goes on.
     let interrupted =
-        std::process::Command::new("kill").args(["-INT", &follower.id().to_string()]).status()?;
+        std::process::Command::new("kill").args(["-INT", &follower.0.id().to_string()]).status()?;
     ensure!(interrupted.success(), "kill: {interrupted}");
-    let left = follower.wait_with_output()?;
-    let said = String::from_utf8_lossy(&left.stderr);
-    ensure!(left.status.code() == Some(130) && said.contains("long goes on"), "{said}");
+    let mut said = String::new();
+    follower.0.stderr.take().context("its talk is piped")?.read_to_string(&mut said)?;
+    let left = follower.0.wait()?;
+    ensure!(left.code() == Some(130) && said.contains("long goes on"), "{said}");
     // Its command can run before the kubelets have told that its workers do.
     wait::until(PATIENCE, "the command to be told as running", || {
         let why = desk.done(&["why", "long"])?;
@@ -82,6 +85,43 @@ pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
     for part in ["three", "long", "failed", "stopped", "kubeflow/v2beta1"] {
         ensure!(list.contains(part), "{list}");
     }
+    Ok(())
+}
+
+/// A process that ends with the test.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // It may have ended already.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A name that has been run here means the job of the cluster once that one runs.
+pub(crate) fn here_and_there(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "both")?;
+    let text = job("twice", "exec sleep 1000");
+    desk.file("here.json", &text.replace("exec sleep 1000", "true"))?;
+    desk.done(&["run", "here.json"])?;
+    let here = desk.done(&["status", "twice"])?;
+    ensure!(here.contains("succeeded"), "{here}");
+    desk.file("there.json", &text)?;
+    let said = desk.run(&["submit", "there.json"])?.err;
+    ensure!(said.contains("unisono stop twice --engine kubernetes"), "{said}");
+    wait::until(PATIENCE, "the command to be told as running", || {
+        let why = desk.done(&["why", "twice"])?;
+        Ok(why.contains("the command runs on twice-launcher").then_some(()))
+    })?;
+    desk.done(&["stop", "twice"])?;
+    ensure!(desk.ends("twice")? == "stopped");
+    // The old end is not followed as if it were new; replaced, the job runs again.
+    let again = desk.run(&["submit", "there.json", "--follow"])?;
+    ensure!(again.code == 125 && again.err.contains("--replace"), "{}: {}", again.code, again.err);
+    desk.file("there.json", &text.replace("exec sleep 1000", "exit 4"))?;
+    let replaced = desk.run(&["submit", "there.json", "--replace", "--follow"])?;
+    ensure!(replaced.code == 4, "{}: {}", replaced.code, replaced.err);
     Ok(())
 }
 

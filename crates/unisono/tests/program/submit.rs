@@ -124,3 +124,44 @@ spec:
     assert!(shown.stdout.contains("unknownField: 7"), "{}", shown.stdout);
     assert_eq!(shown.stdout.matches("kind: Pod\n").count(), 3);
 }
+
+#[test]
+fn an_object_that_only_shares_a_jobs_name_is_not_the_job() {
+    let environment = Environment::new();
+    environment.file("src/pi", "x");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: pi}\n---\n";
+    let job = "\
+apiVersion: unisono.dev/v1alpha1
+kind: UnisonoJob
+metadata: {name: pi}
+spec:
+  groups: [{name: node, run: LaunchOnFirst, image: i, code: src, command: [mpirun, ./pi]}]
+";
+    environment.file("job.yaml", format!("{claim}{job}"));
+    let shown = environment.run(&["submit", "--dry-run", "job.yaml", "--job", "pi"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.starts_with("apiVersion: v1\nkind: PersistentVolumeClaim\n"));
+    assert_eq!(shown.stdout.matches("kind: UnisonoJob\nmetadata").count(), 1, "{}", shown.stdout);
+    assert!(!shown.stdout.contains("code: src"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_job_whose_name_the_cluster_makes_up_is_a_job() {
+    let environment = Environment::new();
+    environment.file(
+        "job.yaml",
+        "\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {generateName: pi-}
+spec:
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: l, image: i, command: [mpirun, /pi]}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: w, image: i}]}}}
+",
+    );
+    // It gets as far as asking for a cluster: one job is there to follow.
+    let followed = environment.run(&["submit", "--follow", "job.yaml"]);
+    assert_eq!(followed.code, 125, "{}", followed.stderr);
+    assert!(followed.stderr.contains("no cluster is known"), "{}", followed.stderr);
+}

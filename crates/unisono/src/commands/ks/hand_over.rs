@@ -36,7 +36,9 @@ pub(super) fn hand_over(handover: &Handover, context: &mut Context) -> Result<Ex
     }
     for object in others {
         let done = if handover.deletes {
-            session.run(|cluster| cluster.remove(object))?
+            let console = &mut context.console;
+            session
+                .run(|cluster| cluster.remove(object, |text| console.talk(&format!("{text}\n"))))?
         } else {
             Some(session.run(|cluster| cluster.apply(object))?)
         };

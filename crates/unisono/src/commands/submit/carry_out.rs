@@ -7,13 +7,15 @@ use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
 use super::SubmitArgs;
-use super::prepare::{Item, Submission, prepare};
+use super::code::megabytes;
+use super::prepare::{Item, Parcel, Submission, prepare};
 use super::{dry_run, follow};
 use crate::Context;
-use crate::cluster::{Applied, Cluster, Session};
+use crate::cluster::{Applied, Change, Cluster, Interrupt, Interrupts, Session};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::job_file::{self, JobFile};
+use crate::report::counted;
 
 pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Error> {
     let mut file = job_file::read(&args.file, &context.settings)?;
@@ -30,8 +32,7 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
         return Ok(Exit::Faults);
     }
     if args.dry_run {
-        let (engine, namespace) = (engine(context), context.settings.namespace.value.clone());
-        context.console.data(&dry_run::text(&submission, &engine, &namespace))?;
+        context.console.data(&dry_run::text(&submission, &context.settings))?;
         return Ok(Exit::Fine);
     }
     let jobs: Vec<&str> = submission.jobs().map(|job| job.name.as_str()).collect();
@@ -45,19 +46,37 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
     let session = Session::open(&context.settings)?;
     let mut job = None;
     for item in &submission.items {
-        let applied = session.run(|cluster| give(cluster, item, args.replace))?;
+        let console = &mut context.console;
+        let mut talk = |text: &str| console.talk(&format!("{text}\n"));
+        let given = session.run(|cluster| give(cluster, item, args.replace, &mut talk))?;
+        let applied = match given {
+            Given::Taken(applied) => applied,
+            Given::Interrupted(interrupt) => return Ok(Exit::Job(interrupt.code())),
+        };
         context.console.applied(&applied, args.output)?;
         if item.job.is_some() {
             job = Some(applied);
         }
     }
-    match job {
-        Some(job) if args.follow => follow::job(&session, &job, args.output, args.raw, context),
-        Some(job) => {
-            context.console.submitted(&job, session.namespace());
-            Ok(Exit::Fine)
-        }
-        None => Ok(Exit::Fine),
+    let Some(job) = job else { return Ok(Exit::Fine) };
+    let found = session.job_of(&job)?;
+    if job.change != Change::Created && found.status.is_terminal() {
+        return Err(ended_before(&job));
+    }
+    if args.follow {
+        return follow::follow(&session, &found, args.output, args.raw, context);
+    }
+    // A run of this machine by that name may be meant as well.
+    let is_ambiguous = context.find_run(Some(&job.name)).is_ok();
+    context.console.submitted(&job, session.namespace(), is_ambiguous);
+    Ok(Exit::Fine)
+}
+
+fn ended_before(job: &Applied) -> Error {
+    Error::Run {
+        message: format!("{} {} has ended before: nothing runs now", job.kind, job.name),
+        hint: Some("--replace removes it and runs it again; or give it another name".to_owned()),
+        source: None,
     }
 }
 
@@ -68,35 +87,80 @@ fn submission(args: &SubmitArgs, file: &JobFile, context: &Context) -> Result<Su
     prepare(file, args.job.as_deref(), &folder, &context.settings)
 }
 
-/// What objects are rendered with when nobody asks the operator of a cluster.
-fn engine(context: &Context) -> unisono_k8s::Settings {
-    let domain = &context.settings.cluster_domain.value;
-    unisono_k8s::Settings {
-        cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
-        ..unisono_k8s::Settings::new(unisono_operator::manifests::default_image())
-    }
+/// What became of an object on its way to the cluster.
+enum Given {
+    /// The cluster has it.
+    Taken(Applied),
+    /// Somebody did not want it any more; nothing of it is left.
+    Interrupted(Interrupt),
 }
 
 /// Gives one object to the cluster, and what goes with it.
-pub(crate) async fn give(cluster: &Cluster, item: &Item, replace: bool) -> Result<Applied, Error> {
-    if replace && item.job.is_some() {
-        cluster.remove(&item.object).await?;
+async fn give(
+    cluster: &Cluster,
+    item: &Item,
+    replace: bool,
+    talk: &mut impl FnMut(&str),
+) -> Result<Given, Error> {
+    if replace && item.job.is_some() && has_name(&item.object) {
+        cluster.remove(&item.object, &mut *talk).await?;
     }
     if !item.is_made {
-        return cluster.apply(&item.object).await;
+        return cluster.apply(&item.object).await.map(Given::Taken);
     }
-    let job = cluster.create(&item.object).await?;
-    for (name, parcel) in &item.parcels {
-        for (at, piece) in parcel.pieces.iter().enumerate() {
-            let map = config_map(name, at, &job.object, piece);
-            if let Err(error) = cluster.apply(&map).await {
-                // Without its code the job would wait for ever; what it owns goes with it.
-                cluster.remove(&job.object).await?;
-                return Err(error);
+    if item.parcels.is_empty() {
+        return cluster.create(&item.object).await.map(Given::Taken);
+    }
+    give_with_code(cluster, item, talk).await
+}
+
+fn has_name(object: &Value) -> bool {
+    object["metadata"]["name"].is_string()
+}
+
+/// Gives a job and its code to the cluster. The job is suspended until its last piece is there: it holds no place in the
+/// meantime, and no pod looks in vain for what is still under way.
+async fn give_with_code(
+    cluster: &Cluster,
+    item: &Item,
+    talk: &mut impl FnMut(&str),
+) -> Result<Given, Error> {
+    for Parcel { packed, .. } in &item.parcels {
+        let (files, size) = (counted(packed.files, "file"), megabytes(packed.bytes));
+        talk(&format!("{files} of code travel with the job, {size}"));
+    }
+    let mut interrupts = Interrupts::listen()?;
+    let mut object = item.object.clone();
+    object["spec"]["policies"]["suspend"] = true.into();
+    let job = cluster.create(&object).await?;
+    let wanted = item.object.pointer("/spec/policies/suspend").cloned();
+    let loading = async {
+        for Parcel { name, packed } in &item.parcels {
+            for (at, piece) in packed.pieces.iter().enumerate() {
+                cluster.create_owned(&config_map(name, at, &job.object, piece)).await?;
             }
         }
+        let resumed = json!({"spec": {"policies": {"suspend": wanted.unwrap_or_default()}}});
+        cluster.merge(&job.object, &resumed).await
+    };
+    let loaded = tokio::select! {
+        biased;
+        interrupt = interrupts.next() => Err(Ok(interrupt)),
+        loaded = loading => loaded.map_err(Err),
+    };
+    let why = match loaded {
+        Ok(resumed) => return Ok(Given::Taken(Applied { change: job.change, ..resumed })),
+        Err(why) => why,
+    };
+    // Without its code the job is of no use; what it owns goes with it.
+    let removed = tokio::select! {
+        removed = cluster.remove(&job.object, &mut *talk) => removed.map_err(|it| it.to_string()),
+        _ = interrupts.next() => Err("it was still being removed".to_owned()),
+    };
+    if let Err(error) = removed {
+        talk(&format!("{} {} stays behind, suspended: {error}", job.kind, job.name));
     }
-    Ok(job)
+    why.map(Given::Interrupted)
 }
 
 /// One piece of a job's code. It belongs to the job, and goes with it.

@@ -18,7 +18,7 @@ const IGNORE_FILES: [&str; 2] = [".amlignore", ".gitignore"];
 
 /// A folder, packed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Parcel {
+pub(super) struct Packed {
     /// The pieces of the archive.
     pub(super) pieces: Vec<Vec<u8>>,
     /// Files in it.
@@ -38,13 +38,13 @@ pub(super) enum CodeError {
     NoFolder(PathBuf),
     /// It is too large.
     #[error(
-        "the code folder {} holds {} in {files} files, and {} is the most that travels with a job; the largest: {}",
+        "the code folder {} takes {} in {files} files, and {} is the most that travels with a job; the largest: {}",
         folder.display(), megabytes(*bytes), megabytes(MOST), listed(largest)
     )]
     TooLarge {
         /// The folder.
         folder: PathBuf,
-        /// How large it is.
+        /// How large it is, packed.
         bytes: u64,
         /// How many files it has.
         files: usize,
@@ -75,30 +75,36 @@ impl CodeError {
 }
 
 /// Packs a folder.
-pub(super) fn pack(folder: &Path) -> Result<Parcel, CodeError> {
-    match fs::metadata(folder) {
-        Err(_) => return Err(CodeError::Missing(folder.to_owned())),
-        Ok(found) if !found.is_dir() => return Err(CodeError::NoFolder(folder.to_owned())),
-        Ok(_) => {}
-    }
+pub(super) fn pack(folder: &Path) -> Result<Packed, CodeError> {
     let unreadable = |source| CodeError::Unreadable { folder: folder.to_owned(), source };
+    match fs::metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(CodeError::Missing(folder.to_owned()));
+        }
+        Ok(found) if !found.is_dir() => return Err(CodeError::NoFolder(folder.to_owned())),
+        found => drop(found.map_err(unreadable)?),
+    }
     let mut files = files(folder).map_err(unreadable)?;
     let bytes = files.iter().map(|(_, size)| size).sum();
+    // Looked at before anything is read, and again with what names and padding add.
     if bytes > MOST {
-        let count = files.len();
-        files.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-        files.truncate(3);
-        return Err(CodeError::TooLarge {
-            folder: folder.to_owned(),
-            bytes,
-            files: count,
-            largest: files,
-        });
+        return Err(too_large(folder, bytes, files));
     }
     files.sort();
     let archive = archive(folder, &files).map_err(unreadable)?;
+    let size = archive.len() as u64;
+    if size > MOST {
+        return Err(too_large(folder, size, files));
+    }
     let pieces = archive.chunks(PIECE).map(<[u8]>::to_vec).collect();
-    Ok(Parcel { pieces, files: files.len(), bytes })
+    Ok(Packed { pieces, files: files.len(), bytes })
+}
+
+fn too_large(folder: &Path, bytes: u64, mut files: Vec<(PathBuf, u64)>) -> CodeError {
+    let count = files.len();
+    files.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    files.truncate(3);
+    CodeError::TooLarge { folder: folder.to_owned(), bytes, files: count, largest: files }
 }
 
 /// Every file below a folder that is not left out, with its size. Links lead to what they stand for.
@@ -137,7 +143,8 @@ fn archive(folder: &Path, files: &[(PathBuf, u64)]) -> io::Result<Vec<u8>> {
     builder.into_inner()
 }
 
-fn megabytes(bytes: u64) -> String {
+/// A size for people.
+pub(super) fn megabytes(bytes: u64) -> String {
     let tenths = bytes * 10 / (1 << 20);
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
@@ -162,7 +169,7 @@ mod tests {
         folder
     }
 
-    fn names(parcel: &Parcel) -> Vec<String> {
+    fn names(parcel: &Packed) -> Vec<String> {
         let bytes = parcel.pieces.concat();
         let mut archive = tar::Archive::new(bytes.as_slice());
         let entries = archive.entries().unwrap();
@@ -201,6 +208,17 @@ mod tests {
         assert!(text.contains("16.0 MiB in 2 files"), "{text}");
         assert!(text.contains("model.bin (16.0 MiB)"), "{text}");
         assert!(error.hint().contains("--code-volume"));
+    }
+
+    #[test]
+    fn many_small_files_are_too_large_when_their_archive_is() {
+        let folder = folder(&[]);
+        // Each takes a kilobyte of the archive, and two bytes by itself.
+        for at in 0..17 * 1024 {
+            fs::write(folder.path().join(at.to_string()), b"xx").unwrap();
+        }
+        let text = pack(folder.path()).unwrap_err().to_string();
+        assert!(text.contains("takes 17.0 MiB in 17408 files"), "{text}");
     }
 
     #[test]

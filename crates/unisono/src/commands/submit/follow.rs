@@ -2,24 +2,14 @@
 
 use std::io::{self, IsTerminal as _};
 
+use tokio::sync::oneshot;
+
 use crate::Context;
-use crate::cluster::{Applied, Choice, ClusterJob, Followed, Session, Told};
+use crate::cluster::{Choice, ClusterJob, Followed, Follower, Session, Told};
 use crate::commands::RunOutput;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::report::FollowReport;
-
-/// Follows the job that an object is.
-pub(super) fn job(
-    session: &Session,
-    applied: &Applied,
-    output: RunOutput,
-    raw: bool,
-    context: &mut Context,
-) -> Result<Exit, Error> {
-    let job = session.run(|cluster| cluster.job_of(applied))?;
-    follow(session, &job, output, raw, context)
-}
+use crate::report::{Console, FollowReport};
 
 /// Follows a job to its end.
 pub(crate) fn follow(
@@ -29,38 +19,61 @@ pub(crate) fn follow(
     raw: bool,
     context: &mut Context,
 ) -> Result<Exit, Error> {
-    let mut report = FollowReport::new(job, output, raw);
-    let console = &mut context.console;
-    console.follow_begins(&report)?;
-    let followed = session.run(|cluster| {
-        cluster.follow(job, |told| match told {
-            Told::Interrupted => console.ask_what_now(&report, is_interactive()),
-            told => {
-                console.follow_goes_on(&mut report, &told);
-                Choice::GoOn
-            }
-        })
-    });
+    let mut desk =
+        Desk { console: &mut context.console, report: FollowReport::new(job, output, raw) };
+    desk.console.follow_begins(&desk.report)?;
+    let followed = session.run(|cluster| cluster.follow(job, &mut desk));
+    let Desk { console, mut report } = desk;
     match followed? {
         Followed::Ended(job) => {
             console.follow_ends(&mut report, &job)?;
             let code = job.status.end().map_or(125, |end| end.code);
             Ok(Exit::Job(u8::try_from(code).unwrap_or(u8::MAX)))
         }
-        Followed::Left => {
+        Followed::Left(interrupt) => {
             console.come_back(&report);
-            // As after any Ctrl-C.
-            Ok(Exit::Job(130))
+            Ok(Exit::Job(interrupt.code()))
         }
         Followed::Removed => Err(Error::Run {
             message: format!("{} was removed before it ended", report.name()),
-            hint: None,
+            hint: Some("submit it again; `kubectl get events` may tell who removed it".to_owned()),
             source: None,
         }),
     }
 }
 
-/// Whether somebody is there to be asked.
-fn is_interactive() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+/// Whoever sits in front of the program.
+struct Desk<'console> {
+    console: &'console mut Console,
+    report: FollowReport,
+}
+
+impl Follower for Desk<'_> {
+    fn told(&mut self, told: &Told<'_>) {
+        self.console.follow_goes_on(&mut self.report, told);
+    }
+
+    fn asked(&mut self) -> Option<oneshot::Receiver<Choice>> {
+        let is_somebody_there = io::stdin().is_terminal() && io::stderr().is_terminal();
+        is_somebody_there.then(|| {
+            self.console.ask_what_now(&self.report);
+            answer()
+        })
+    }
+}
+
+/// The next line that is typed. It is read by a thread of its own, which nobody waits for: a terminal may stay silent for ever.
+fn answer() -> oneshot::Receiver<Choice> {
+    let (sender, receiver) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let choice = match io::stdin().read_line(&mut line) {
+            Ok(_) if line.trim().eq_ignore_ascii_case("y") => Choice::Stop,
+            Ok(_) if line.trim().eq_ignore_ascii_case("c") => Choice::GoOn,
+            Ok(_) | Err(_) => Choice::Leave,
+        };
+        // Whoever has left by another Ctrl-C needs no answer.
+        let _left = sender.send(choice);
+    });
+    receiver
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unisono_dialect::{kubernetes_objects, write};
+use unisono_dialect::{Options, kubernetes_objects, read_object, write};
 use unisono_job::{CodeFolder, CodeSource, Dialect, Image, Job, Note, label_from};
 use unisono_k8s::marks;
 
-use super::code::{self, CodeError, Parcel};
+use super::code::{self, CodeError, Packed};
 use super::codes::CODE_STAYS;
 use super::translate::{translate, without_image};
 use crate::error::Error;
 use crate::job_file::JobFile;
-use crate::settings::Settings;
+use crate::settings::{Origin, Settings, Sourced};
 
 /// What a cluster is given.
 #[derive(Debug, Default)]
@@ -33,8 +33,17 @@ pub(super) struct Item {
     pub(super) job: Option<Job>,
     /// Whether the object is ours, made of a file of another system; others are applied as they are.
     pub(super) is_made: bool,
-    /// Code that travels, by the beginning of its ConfigMaps' names.
-    pub(super) parcels: Vec<(String, Parcel)>,
+    /// Code that travels.
+    pub(super) parcels: Vec<Parcel>,
+}
+
+/// A packed folder under way.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    /// What the names of its ConfigMaps begin with.
+    pub(super) name: String,
+    /// What is in them.
+    pub(super) packed: Packed,
 }
 
 impl Submission {
@@ -55,13 +64,16 @@ pub(super) fn prepare(
 ) -> Result<Submission, Error> {
     let mut submission = Submission::default();
     // A UnisonoJob that was written for another system is an object all the same.
-    let is_object = |dialect: Option<Dialect>| dialect.is_some_and(Dialect::is_kubernetes_object);
-    let readings =
-        file.readings.iter().filter_map(|it| Some((is_object(it.dialect), it.job.as_ref()?)));
-    let (mut objects, others): (Vec<_>, Vec<_>) = readings.partition(|(is_object, _)| *is_object);
+    let readings = file.readings.iter().filter_map(|it| Some((it.dialect?, it.job.as_ref()?)));
+    let (mut objects, others): (Vec<_>, Vec<_>) =
+        readings.partition(|(dialect, _)| dialect.is_kubernetes_object());
     for object in kubernetes_objects(file.text.as_bytes()) {
-        let name = name(&object);
-        let at = objects.iter().position(|(_, job)| name == Some(job.name.as_str()));
+        let read = read_object(&object, &Options::default());
+        let is_it = |dialect: Dialect, job: &Job| {
+            let same = |it: &Job| it.name == job.name && it.namespace == job.namespace;
+            read.dialect == Some(dialect) && read.job.as_ref().is_some_and(same)
+        };
+        let at = objects.iter().position(|(dialect, job)| is_it(*dialect, job));
         match at.map(|at| objects.remove(at).1) {
             Some(job) if needs_translation(job) => submission.translate(job, folder, settings)?,
             Some(job) => {
@@ -69,7 +81,7 @@ pub(super) fn prepare(
                 submission.add(object, Some(job.clone()));
             }
             // Another job than the one that was asked for.
-            None if is_job(&object) && chosen.is_some() => {}
+            None if read.dialect.is_some() && chosen.is_some() => {}
             None => submission.add(object, None),
         }
     }
@@ -77,17 +89,6 @@ pub(super) fn prepare(
         submission.translate(job, folder, settings)?;
     }
     Ok(submission)
-}
-
-/// The name of the job in an object: its own, or the one that no object can have.
-fn name(object: &Value) -> Option<&str> {
-    let metadata = object.get("metadata")?;
-    let written = metadata.get("annotations").and_then(|it| it.get("unisono.dev/job-name"));
-    written.or_else(|| metadata.get("name"))?.as_str()
-}
-
-fn is_job(object: &Value) -> bool {
-    ["MPIJob", "MPI", "UnisonoJob"].iter().any(|kind| object["kind"] == *kind)
 }
 
 /// Whether the job names something that only this machine or another system knows.
@@ -116,11 +117,10 @@ impl Submission {
     }
 
     fn translate(&mut self, job: &Job, folder: &Path, settings: &Settings) -> Result<(), Error> {
-        let (translated, notes) = translate(job, &settings.cluster_map);
+        let (translated, notes) = translate(job, &settings.cluster_map, &settings.user.value);
         self.notes.extend(notes);
         let Some(mut job) = translated else { return Ok(()) };
-        let volume = &settings.code_volume.value;
-        let parcels = self.pack(&mut job, folder, volume)?;
+        let parcels = self.pack(&mut job, folder, &settings.code_volume)?;
         let Some(written) = write(&job, Dialect::Unisono) else { return Ok(()) };
         self.notes.extend(written.notes);
         let object = kubernetes_objects(written.text.as_bytes()).into_iter().next();
@@ -134,10 +134,10 @@ impl Submission {
         &mut self,
         job: &mut Job,
         folder: &Path,
-        volume: &str,
-    ) -> Result<Vec<(String, Parcel)>, Error> {
+        volume: &Sourced<String>,
+    ) -> Result<Vec<Parcel>, Error> {
         let stem = label_from(job.name.as_str(), unisono_job::MAX_LABEL);
-        let mut parcels: Vec<(String, Parcel)> = Vec::new();
+        let mut parcels: Vec<Parcel> = Vec::new();
         let mut known: BTreeMap<PathBuf, Option<CodeFolder>> = BTreeMap::new();
         for group in &mut job.groups {
             let Some(code) = &group.code else { continue };
@@ -147,30 +147,63 @@ impl Submission {
                 group.code.clone_from(found);
                 continue;
             }
-            let found = match code::pack(&at) {
-                _ if is_address(path) && volume.is_empty() => {
-                    self.notes.push(stays(path));
-                    None
-                }
-                Ok(parcel) => {
-                    let name = match parcels.len() {
-                        0 => format!("{stem}-code"),
-                        more => format!("{stem}-code{more}"),
-                    };
-                    let count = u32::try_from(parcel.pieces.len()).unwrap_or(u32::MAX);
-                    parcels.push((name.clone(), parcel));
+            let name = match parcels.len() {
+                0 => format!("{stem}-code"),
+                more => format!("{stem}-code{more}"),
+            };
+            let found = match self.travels(path, &at, volume)? {
+                Travels::Packed(packed) => {
+                    let count = u32::try_from(packed.pieces.len()).unwrap_or(u32::MAX);
+                    parcels.push(Parcel { name: name.clone(), packed });
                     Some(CodeFolder::pieces(&name, count))
                 }
-                Err(CodeError::TooLarge { .. } | CodeError::Missing(_)) if !volume.is_empty() => {
-                    Some(CodeFolder::volume(volume))
-                }
-                Err(error) => return Err(cannot_travel(error)),
+                Travels::InVolume => Some(CodeFolder::volume(&volume.value)),
+                Travels::Not => None,
             };
             known.insert(at, found.clone());
             group.code = found;
         }
         Ok(parcels)
     }
+
+    /// How a folder gets to the cluster. A volume that the command line names always has it; one of the settings only has what
+    /// cannot travel.
+    fn travels(
+        &mut self,
+        path: &str,
+        at: &Path,
+        volume: &Sourced<String>,
+    ) -> Result<Travels, Error> {
+        let has_volume = !volume.value.is_empty();
+        if has_volume && matches!(volume.from, Origin::Flag(_)) {
+            return Ok(Travels::InVolume);
+        }
+        if is_address(path) {
+            if has_volume {
+                return Ok(Travels::InVolume);
+            }
+            self.notes.push(stays(path));
+            return Ok(Travels::Not);
+        }
+        match code::pack(at) {
+            Ok(packed) => Ok(Travels::Packed(packed)),
+            Err(CodeError::TooLarge { .. } | CodeError::Missing(_)) if has_volume => {
+                Ok(Travels::InVolume)
+            }
+            Err(error) => Err(Error::Run {
+                message: "the code cannot travel with the job".to_owned(),
+                hint: Some(error.hint()),
+                source: Some(Box::new(error)),
+            }),
+        }
+    }
+}
+
+/// How a code folder gets to a cluster.
+enum Travels {
+    Packed(Packed),
+    InVolume,
+    Not,
 }
 
 /// Whether a path is of another file system than this machine's.
@@ -182,8 +215,4 @@ fn stays(path: &str) -> Note {
     let message = format!("the code at `{path}` does not travel with the job");
     let hint = "copy it here and name that folder, or put it into a volume: --code-volume";
     Note::new(&CODE_STAYS, message).hint(hint)
-}
-
-fn cannot_travel(error: CodeError) -> Error {
-    Error::Run { message: error.to_string(), hint: Some(error.hint()), source: None }
 }

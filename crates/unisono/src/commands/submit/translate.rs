@@ -3,7 +3,11 @@
 
 use serde_json::{Value, json};
 use unisono_dialect::{compute_target, pod_template};
-use unisono_job::{Extras, Group, Image, Job, Note, Quantity, System, is_dns_label, label_from};
+use unisono_job::{
+    Extras, Group, Image, Job, Note, System, is_dns_label, is_label_value, label_from,
+};
+use unisono_k8s::marks;
+use unisono_plan::resolve_folders;
 
 use super::codes::{NO_IMAGE, RDMA_UNMAPPED, UNMAPPED_ENVIRONMENT, UNMAPPED_PLACE};
 use crate::settings::{ClusterMap, PlaceInCluster, Rdma};
@@ -12,10 +16,13 @@ use crate::settings::{ClusterMap, PlaceInCluster, Rdma};
 pub(crate) const EXPERIMENT: &str = "unisono.dev/experiment";
 
 /// A job for the cluster, with what there is to tell about it; none when a fault stands in its way.
-pub(super) fn translate(job: &Job, map: &ClusterMap) -> (Option<Job>, Vec<Note>) {
+pub(super) fn translate(job: &Job, map: &ClusterMap, user: &str) -> (Option<Job>, Vec<Note>) {
     let mut notes = Vec::new();
     let mut job = job.clone();
     label_experiment(&mut job);
+    if job.dialect.system() == System::OpenPai {
+        keep_names(&mut job, user);
+    }
     place(&mut job, map, &mut notes);
     for at in 0..job.groups.len() {
         let place = job.groups.get(at).and_then(|it| job.origins.of(&format!("{}.image", it.name)));
@@ -40,8 +47,24 @@ pub(super) fn translate(job: &Job, map: &ClusterMap) -> (Option<Job>, Vec<Note>)
 
 fn label_experiment(job: &mut Job) {
     if let Some(experiment) = &job.experiment {
-        let label = label_from(experiment, unisono_job::MAX_LABEL);
+        let label = match is_label_value(experiment) {
+            true => experiment.clone(),
+            false => label_from(experiment, unisono_job::MAX_LABEL),
+        };
         job.labels.insert(EXPERIMENT.to_owned(), label);
+    }
+}
+
+/// Keeps what OpenPAI's variables and folders say of who submitted the job, and to which virtual cluster. The operator knows
+/// neither: it sees a queue of its own cluster, and nobody.
+fn keep_names(job: &mut Job, user: &str) {
+    resolve_folders(job, user);
+    let cluster = job.policies.gang.queue.clone();
+    let known = [(marks::USER, Some(user.to_owned())), (marks::VIRTUAL_CLUSTER, cluster)];
+    for (name, value) in known {
+        if let Some(value) = value {
+            job.annotations.entry(name.to_owned()).or_insert(value);
+        }
     }
 }
 
@@ -64,7 +87,8 @@ fn place(job: &mut Job, map: &ClusterMap, notes: &mut Vec<Note>) {
                 job.policies.gang.queue = None;
             }
             let message = format!("no setting says where `{name}` is in the cluster");
-            let hint = format!("in unisono.toml: [{table}.{}] namespace = \"…\"", key(&name));
+            let hint =
+                format!("at the top of unisono.toml: {table}.{}.namespace = \"…\"", key(&name));
             notes.push(Note::new(&UNMAPPED_PLACE, message).hint(hint));
         }
     }
@@ -144,17 +168,13 @@ fn asks_for_rdma(group: &Group) -> bool {
 
 fn no_rdma(group: &str) -> Note {
     let message = format!("`{group}` asks for RDMA, and no setting says how it gets it");
-    let example =
-        "in unisono.toml: [rdma] resources = { \"rdma/hca\" = \"1\" }, lock_memory = true";
+    let example = "at the top of unisono.toml: rdma = { resources = { \"rdma/hca\" = \"1\" }, lock_memory = true }";
     Note::new(&RDMA_UNMAPPED, message).hint(example)
 }
 
 fn give_rdma(group: &mut Group, rdma: &Rdma) {
-    for (name, amount) in &rdma.resources {
-        if let Ok(amount) = Quantity::parse(amount) {
-            group.resources.limits.insert(name.clone(), amount);
-        }
-    }
+    let devices = rdma.resources.iter().map(|(name, amount)| (name.clone(), amount.0.clone()));
+    group.resources.limits.extend(devices);
     change_template(group, |template| {
         let spec = &mut template["spec"];
         if rdma.lock_memory {
@@ -194,7 +214,7 @@ fn push(list: &mut Value, item: Value) {
 
 /// A name as TOML has it between dots.
 fn key(name: &str) -> String {
-    if is_dns_label(name) { name.to_owned() } else { format!("\"{name}\"") }
+    if is_dns_label(name) { name.to_owned() } else { toml::Value::from(name).to_string() }
 }
 
 #[cfg(test)]
@@ -223,7 +243,7 @@ compute: {type: AmlCompute, target: d8-pool, instance_count: 2}
 
     #[test]
     fn an_environment_without_an_image_is_a_fault_with_the_line_to_add() {
-        let (translated, notes) = translate(&job(AZURE), &ClusterMap::default());
+        let (translated, notes) = translate(&job(AZURE), &ClusterMap::default(), "ada");
         assert_eq!(translated, None);
         let [fault] = notes.iter().filter(|it| it.is_fault()).collect::<Vec<_>>()[..] else {
             panic!("{notes:?}")
@@ -243,7 +263,7 @@ namespace = \"ml\"
 queue = \"batch\"
 node_selector = { pool = \"d8\" }
 ");
-        let (translated, notes) = translate(&job(AZURE), &map);
+        let (translated, notes) = translate(&job(AZURE), &map, "ada");
         let translated = translated.unwrap();
         assert_eq!(notes, []);
         assert_eq!(translated.namespace.as_deref(), Some("ml"));
@@ -269,7 +289,7 @@ resources = { \"rdma/hca\" = \"1\" }
 mounts = [\"/etc/dat.conf\"]
 lock_memory = true
 ");
-        let (translated, notes) = translate(&job(text), &map);
+        let (translated, notes) = translate(&job(text), &map, "ada");
         let translated = translated.unwrap();
         assert_eq!(notes, []);
         assert_eq!(translated.namespace.as_deref(), Some("vc1"));
@@ -280,5 +300,41 @@ lock_memory = true
         assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/dat.conf");
         assert_eq!(container["securityContext"]["capabilities"]["add"][0], "IPC_LOCK");
         assert_eq!(container["command"][2], "x");
+    }
+
+    #[test]
+    fn an_experiment_that_can_be_a_label_stays_as_it_is() {
+        for (experiment, is_kept) in [("Ring_Tests", true), ("a.b-C", true), ("_x", false)] {
+            let text = AZURE.replace("Ring Tests", experiment);
+            let mut job = job(&text);
+            label_experiment(&mut job);
+            assert_eq!(job.labels[EXPERIMENT] == experiment, is_kept, "{experiment}");
+        }
+    }
+
+    #[test]
+    fn an_openpai_job_keeps_who_submitted_it_where_and_its_folders() {
+        let text = r#"{"jobName": "r", "image": "i", "virtualCluster": "vc1", "codeDir": "/home/$PAI_USER_NAME/src",
+            "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
+        let map = map("virtual_clusters.vc1.queue = \"gold\"\n");
+        let job = translate(&job(text), &map, "ada").0.unwrap();
+        assert_eq!(job.policies.gang.queue.as_deref(), Some("gold"));
+        assert_eq!(job.annotations[marks::USER], "ada");
+        assert_eq!(job.annotations[marks::VIRTUAL_CLUSTER], "vc1");
+        assert_eq!(job.groups[0].code.as_ref().unwrap().path, "/home/ada/src");
+    }
+
+    #[test]
+    fn lines_to_add_are_toml() {
+        let text = r#"{"jobName": "r", "image": "i", "virtualCluster": "a \"b\"", "jobEnvs": {"paiAzRDMA": true},
+            "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
+        let (_, notes) = translate(&job(text), &ClusterMap::default(), "ada");
+        let hints: Vec<&str> = notes.iter().filter_map(|it| it.hint.as_deref()).collect();
+        assert_eq!(hints.len(), 2, "{notes:?}");
+        for hint in hints {
+            let line = hint.strip_prefix("at the top of unisono.toml: ").unwrap();
+            let map = map(line);
+            assert!(map.rdma.is_some() || map.virtual_clusters.contains_key("a \"b\""), "{line}");
+        }
     }
 }
