@@ -165,3 +165,116 @@ spec:
     assert_eq!(followed.code, 125, "{}", followed.stderr);
     assert!(followed.stderr.contains("no cluster is known"), "{}", followed.stderr);
 }
+
+const OPENPAI: &str = r#"{"jobName": "ring", "image": "i", "virtualCluster": "vc1", "codeDir": "home/$PAI_USER_NAME/src",
+  "taskRoles": [{"name": "w", "taskNumber": 1, "command": "./a"}]}"#;
+
+#[test]
+fn openpais_variables_and_folders_name_who_submits_the_job_and_where() {
+    let environment = Environment::new();
+    environment.file("job.json", OPENPAI).file("home/somebody/src/a", "x");
+    environment.file("unisono.toml", "virtual_clusters.vc1.queue = \"gold\"\n");
+    let shown = environment.run(&["submit", "--dry-run", "job.json"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{}", shown.stdout);
+    for part in [
+        "queue: gold",
+        "code: configmaps:ring-code:1",
+        "name: PAI_USER_NAME\n      value: somebody\n",
+        "name: PAI_FRAMEWORK_NAME\n      value: somebody~ring\n",
+        "name: PAI_OUTPUT_DIR\n      value: /Output/somebody/ring\n",
+        "name: PAI_VIRTUAL_CLUSTER\n      value: vc1\n",
+    ] {
+        assert!(shown.stdout.contains(part), "no {part:?} in\n{}", shown.stdout);
+    }
+}
+
+#[test]
+fn secrets_are_hidden_in_what_is_shown() {
+    let environment = Environment::new();
+    environment.file(
+        "job.yaml",
+        "\
+protocolVersion: 2
+name: ring
+type: job
+secrets: {key: hunter2}
+prerequisites: [{protocolVersion: 2, name: mpi, type: dockerimage, uri: i}]
+taskRoles:
+  w:
+    instances: 1
+    dockerImage: mpi
+    resourcePerInstance: {cpu: 1, memoryMB: 256, gpu: 0}
+    commands: ['login --password=<% $secrets.key %>']
+",
+    );
+    let shown = environment.run(&["submit", "--dry-run", "job.yaml"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("login --password=<% $secrets.key %>"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("hunter2"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_volume_on_the_command_line_wins_over_a_folder_that_could_travel() {
+    let words = ["submit", "--dry-run", "job.yaml", "--code-volume", "data/ring"];
+    let shown = environment().run(&words);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("code: claim:data/ring"), "{}", shown.stdout);
+    let environment = environment();
+    environment.file("unisono.toml", format!("code_volume = \"data/ring\"\n{SETTINGS}"));
+    let shown = environment.run(&["submit", "--dry-run", "job.yaml"]);
+    assert!(shown.stdout.contains("code: configmaps:ring-code:1"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_preview_counts_the_gpus_of_a_node_as_the_settings_do() {
+    let environment = Environment::new();
+    environment.file(
+        "job.yaml",
+        "\
+apiVersion: kubeflow.org/v1alpha1
+kind: MPIJob
+metadata: {name: pi}
+spec: {gpus: 8, template: {spec: {containers: [{name: c, image: i, command: [mpirun, /pi]}]}}}
+",
+    );
+    for (gpus, pods) in [("8", 2), ("4", 3)] {
+        let shown = environment.run(&["submit", "--dry-run", "job.yaml", "--gpus-per-node", gpus]);
+        assert_eq!(shown.stdout.matches("kind: Pod\n").count(), pods, "{gpus}: {}", shown.stderr);
+    }
+}
+
+#[test]
+fn code_that_an_object_names_is_told_not_to_be_in_the_cluster() {
+    let environment = Environment::new();
+    environment.file(
+        "job.yaml",
+        "\
+apiVersion: unisono.dev/v1alpha1
+kind: UnisonoJob
+metadata: {name: pi}
+spec: {groups: [{name: node, run: LaunchOnFirst, image: i, code: ./src, command: [mpirun, ./pi]}]}
+",
+    );
+    let planned = environment.run(&["plan", "--engine", "kubernetes", "job.yaml"]);
+    let told = "the code `./src` of node is not in the cluster";
+    assert!((planned.stderr + &planned.stdout).contains(told));
+    let here = environment.run(&["plan", "job.yaml"]);
+    assert!(!(here.stderr + &here.stdout).contains("not in the cluster"));
+}
+
+#[test]
+fn a_table_for_rdma_means_that_the_cluster_has_it() {
+    let environment = Environment::new();
+    let job = OPENPAI.replace(
+        "\"codeDir\": \"home/$PAI_USER_NAME/src\",",
+        "\"jobEnvs\": {\"paiAzRDMA\": true},",
+    );
+    environment.file("job.json", job);
+    environment.file(
+        "unisono.toml",
+        "rdma.resources = { \"rdma/hca\" = \"1\" }\nvirtual_clusters.vc1.queue = \"x\"\n",
+    );
+    let shown = environment.run(&["submit", "--dry-run", "job.json"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+    assert!(shown.stdout.contains("rdma/hca: 1"), "{}", shown.stdout);
+}
