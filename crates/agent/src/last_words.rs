@@ -114,7 +114,12 @@ impl LastWords {
             room = room.saturating_sub(needed);
             fits
         };
-        let mut last: Vec<&String> = self.lines.iter().rev().take_while(fits).collect();
+        let mut last: Vec<&str> =
+            self.lines.iter().rev().take_while(fits).map(String::as_str).collect();
+        if let (true, Some(line)) = (last.is_empty(), self.lines.last()) {
+            // Part of the last line tells more than no line.
+            last.push(beginning(line, LONGEST.saturating_sub(text.len() + 1)));
+        }
         last.reverse();
         for line in last {
             text.push('\n');
@@ -127,6 +132,15 @@ impl LastWords {
         // Nothing in it can fail to be written.
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// As much of a text as has room.
+fn beginning(text: &str, room: usize) -> &str {
+    let mut end = room.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// Equal numbers in a row, each with how many there are.
@@ -163,6 +177,16 @@ mod tests {
         let pid = i32::try_from(rank).unwrap() + 100;
         let event = Event::Rank(Rank { rank, pid, local_size: None, world_size: None });
         Record { at: 1, host: host.to_owned(), launch: 7, event }
+    }
+
+    #[test]
+    fn of_a_last_line_that_is_too_long_the_beginning_is_left() {
+        let lines = vec!["before".to_owned(), format!("Traceback {}", "é".repeat(LONGEST))];
+        let text = LastWords::default().with_lines(lines).text();
+        assert!(text.len() <= LONGEST, "{}", text.len());
+        let read = LastWords::read(&text).unwrap();
+        assert_eq!(read.lines.len(), 1);
+        assert!(read.lines[0].starts_with("Traceback é"), "{}", read.lines[0]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From what is wanted to single acts. Pure: what there is goes in, what is to be done comes out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -14,12 +14,20 @@ use crate::observe::{cannot_start, is_beyond_reach, released};
 use crate::render;
 use crate::slim::Pod;
 use crate::status::merge_patch;
-use crate::writes::Haste;
+use crate::writes::{Haste, Selected};
+
+/// The label that tells hosts of ranks from those that launch.
+const ROLE: &str = "mpi-job-role";
+const WORKER: &str = "worker";
+/// Pods that have not ended.
+const ALIVE: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
 /// Everything that is to be done in one tick.
 #[derive(Default)]
 pub(crate) struct Acts {
-    /// Pods to be deleted.
+    /// Pods to be deleted by one request.
+    pub(crate) delete_all: Option<Selected>,
+    /// Pods to be deleted one by one.
     pub(crate) delete: Vec<(Arc<Pod>, Haste)>,
     /// The StatefulSets, by name and uid, whose pods are to go: it would make them again.
     pub(crate) drop_sets: BTreeMap<String, String>,
@@ -43,22 +51,31 @@ pub(crate) struct Acts {
     pub(crate) drop_pod_group: bool,
 }
 
+/// What acts follow from, beside what is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'tick> {
+    /// The status that was read.
+    pub(crate) prior: &'tick Status,
+    /// The status that holds now.
+    pub(crate) status: &'tick Status,
+    /// What exists.
+    pub(crate) children: &'tick Children,
+    /// How it was understood.
+    pub(crate) seen: &'tick [Seen],
+    /// Whether what followed from the status that was read is known to have been done.
+    pub(crate) is_settled: bool,
+}
+
 /// What is to be done for the pods.
-pub(crate) fn acts(
-    plan: &Plan,
-    want: &Want,
-    prior: &Status,
-    status: &Status,
-    children: &Children,
-    seen: &[Seen],
-) -> Acts {
+pub(crate) fn acts(plan: &Plan, want: &Want, known: &Known<'_>) -> Acts {
+    let Known { prior, status, children, seen, is_settled } = *known;
     let found = children.incarnations(plan);
     let states: BTreeMap<Incarnation, &SeenState> =
         seen.iter().map(|seen| (seen.incarnation, &seen.state)).collect();
     let mut acts = Acts::default();
     for incarnation in &want.remove {
-        acts.refresh |= plan.host(incarnation.member).is_none();
         if let Some(pod) = found.get(incarnation) {
+            acts.refresh |= plan.host(incarnation.member).is_none() && !pod.is_going();
             acts.remove(pod);
         }
     }
@@ -105,12 +122,19 @@ pub(crate) fn acts(
         .cloned()
         .collect();
     acts.stop.extend(unknown);
-    let first = found.keys().all(|it| is_over(*it, &states));
+    // Pods of another operator use nothing of what ours need.
+    let first = found.iter().all(|(it, pod)| is_over(*it, &states) || pod.is_adopted());
     acts.share = !acts.create.is_empty() && first;
     acts.refresh |= !acts.create.is_empty() && !first;
     acts.about_the_job(plan, status, children);
     acts.drop_pod_group = pod_group_goes(plan, status)
-        && (prior.stage != status.stage || !acts.delete.is_empty() || !acts.stop.is_empty());
+        && (!is_settled
+            || prior.stage != status.stage
+            || !acts.delete.is_empty()
+            || !acts.stop.is_empty());
+    if matches!(status.stage, Stage::Suspended | Stage::Ended(_)) {
+        acts.join_deletions(children);
+    }
     acts
 }
 
@@ -145,11 +169,65 @@ impl Acts {
         }
     }
 
+    /// Makes one request of the deletions of workers, where one can mean exactly those. To be called when no pod is wanted
+    /// any more: what it selects beside them is none that anybody needs.
+    fn join_deletions(&mut self, children: &Children) {
+        let is_worker =
+            |pod: &Pod| pod.label(marks::MEMBER).is_some() && pod.label(ROLE) == Some(WORKER);
+        let (joined, single): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delete)
+            .into_iter()
+            .partition(|(pod, haste)| is_worker(pod) && matches!(haste, Haste::Usual));
+        self.delete = single;
+        let uids = |pods: &mut dyn Iterator<Item = &Arc<Pod>>| -> BTreeSet<Option<String>> {
+            pods.map(|pod| pod.metadata.uid.clone()).collect()
+        };
+        let wanted = uids(&mut joined.iter().map(|(pod, _)| pod));
+        let label = |name: &str| -> BTreeSet<&str> {
+            joined.iter().filter_map(|(pod, _)| pod.label(name)).collect()
+        };
+        let (owners, epochs) = (label(marks::JOB_UID), label(marks::EPOCH));
+        let is_selected = |pod: &Pod| {
+            let has = |name: &str, values: &BTreeSet<&str>| {
+                pod.label(name).is_some_and(|value| values.contains(value))
+            };
+            !pod.is_going()
+                && is_worker(pod)
+                && has(marks::JOB_UID, &owners)
+                && has(marks::EPOCH, &epochs)
+        };
+        let selected: Vec<_> = children.pods.iter().filter(|pod| is_selected(pod)).collect();
+        let is_alive = |pod: &Pod| !matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
+        // One that ends meanwhile is left to the next look: it may be one to keep.
+        let fields = if uids(&mut selected.iter().copied().filter(|pod| is_alive(pod))) == wanted {
+            Some(Some(ALIVE))
+        } else if uids(&mut selected.iter().copied()) == wanted {
+            Some(None)
+        } else {
+            None
+        };
+        match (fields, owners.first()) {
+            (Some(fields), Some(owner)) if owners.len() == 1 && joined.len() > 1 => {
+                let epochs: Vec<&str> = epochs.iter().copied().collect();
+                let labels = format!(
+                    "{}={owner},{ROLE}={WORKER},{} in ({})",
+                    marks::JOB_UID,
+                    marks::EPOCH,
+                    epochs.join(",")
+                );
+                self.delete_all = Some(Selected { labels, fields });
+            }
+            _ => self.delete.extend(joined),
+        }
+    }
+
     fn about_the_job(&mut self, plan: &Plan, status: &Status, children: &Children) {
-        let Some(job) = children.launcher_job(plan).filter(|job| job.is_ours()) else { return };
+        let Some(job) = children.launcher_job(plan) else { return };
         let name = job.metadata.name.clone().unwrap_or_default();
         if status.stage == Stage::Suspended {
             self.drop_job = Some((name, job.metadata.uid.clone()));
+            return;
+        }
+        if !job.is_ours() {
             return;
         }
         let map = |status| match serde_json::to_value(status) {

@@ -12,7 +12,7 @@ use unisono_agent::table::TableError;
 use unisono_plan::bind::Addresses;
 use unisono_plan::{Incarnation, Plan, Want};
 
-use crate::acts::{Acts, acts, addresses, release};
+use crate::acts::{Acts, Known, acts, addresses, release};
 use crate::children::{Children, STATEFUL_SET};
 use crate::engine::{EngineError, KubernetesEngine};
 use crate::marks;
@@ -49,7 +49,14 @@ pub(crate) async fn apply(
         let gone = writer.delete(&api, engine.object.name(), uid, Haste::Usual).await;
         return gone.map_err(|error| ApplyError::from(error).into());
     }
-    let acts = acts(plan, want, &engine.prior, &engine.status, &engine.children, &engine.seen);
+    let known = Known {
+        prior: &engine.prior,
+        status: &engine.status,
+        children: &engine.children,
+        seen: &engine.seen,
+        is_settled: engine.is_settled,
+    };
+    let acts = acts(plan, want, &known);
     Doing { engine, plan, want, writer }.all(&acts).await.map_err(EngineError::from)
 }
 
@@ -64,6 +71,16 @@ impl Doing<'_> {
     async fn all(&mut self, acts: &Acts) -> Result<(), ApplyError> {
         let writer = self.writer;
         let pods = pods();
+        // First, and while their pods are still to be seen: a fault in between is made up for by the next look.
+        if acts.drop_pod_group {
+            self.drop_pod_group().await?;
+        }
+        if acts.refresh {
+            self.refresh().await?;
+        }
+        if let Some(selected) = &acts.delete_all {
+            writer.delete_all(&pods, selected).await?;
+        }
         let deletions = acts
             .delete
             .iter()
@@ -85,14 +102,8 @@ impl Doing<'_> {
         if let Some((name, uid)) = &acts.drop_job {
             writer.delete(&jobs(), name, uid.clone(), Haste::Usual).await?;
         }
-        if acts.drop_pod_group {
-            self.drop_pod_group().await?;
-        }
         if acts.share {
             self.share().await?;
-        }
-        if acts.refresh {
-            self.refresh_config().await?;
         }
         self.create_pods(acts).await?;
         self.release(&acts.release).await?;
@@ -106,12 +117,10 @@ impl Doing<'_> {
     /// Makes what all pods of the job need before the first of them exists.
     async fn share(&mut self) -> Result<(), ApplyError> {
         let rendering = self.rendering();
-        let secret = rendering.secret(&rendering.mint()?)?;
-        let config_map = rendering.config_map();
-        let mut objects = vec![
-            (core("Secret", "secrets"), secret),
-            (core("ConfigMap", "configmaps"), config_map),
-        ];
+        let secrets = rendering.secrets(&rendering.mint()?)?.into_iter();
+        let mut objects: Vec<(ApiResource, Value)> =
+            secrets.map(|it| (core("Secret", "secrets"), it)).collect();
+        objects.push((core("ConfigMap", "configmaps"), rendering.config_map()));
         objects.extend(rendering.service().map(|it| (core("Service", "services"), it)));
         objects.extend(rendering.kube_batch_objects().into_iter().map(|it| (contract(&it), it)));
         let policy = rendering.network_policy();
@@ -120,21 +129,30 @@ impl Doing<'_> {
         let writer = self.writer;
         let create = |(api, object)| async move {
             let made = writer.create::<DynamicObject>(api, object).await?;
-            Ok::<_, WriteError>(api.kind == "ConfigMap" && matches!(made, Creation::Known(_)))
+            let changes = matches!(api.kind.as_str(), "ConfigMap" | "PodGroup");
+            Ok::<_, WriteError>(changes && matches!(made, Creation::Known))
         };
         // A binding is refused as long as its role is not there.
         let (last, first): (Vec<_>, Vec<_>) =
             objects.iter().map(|(api, it)| (api, it)).partition(|it| it.0.kind == "RoleBinding");
-        let known_config = self.each(first.into_iter().map(create).collect()).await?;
+        let outdated = self.each(first.into_iter().map(create).collect()).await?;
         self.each(last.into_iter().map(create).collect()).await?;
-        if known_config.contains(&true) {
-            self.refresh_config().await?;
+        if outdated.contains(&true) {
+            self.refresh().await?;
         }
         Ok(())
     }
 
-    /// Brings the files that name all hosts up to date.
-    async fn refresh_config(&self) -> Result<(), ApplyError> {
+    /// Brings what depends on the number of hosts up to date: the files that name them, and the size of the gang.
+    async fn refresh(&self) -> Result<(), ApplyError> {
+        if let Some(api) = self.pod_group_api() {
+            let name = self.plan.names.pod_group();
+            if let Some(uid) = self.writer.own_uid(&api, &name).await? {
+                let spec = self.rendering().pod_group_spec();
+                let size = json!({"metadata": {"uid": uid}, "spec": spec});
+                self.writer.patch(&api, &name, Part::Whole, &size).await?;
+            }
+        }
         if self.rendering().is_kube_batch() {
             // It follows the addresses, not the plan.
             return Ok(());
@@ -172,25 +190,41 @@ impl Doing<'_> {
 
     /// The uid of the launcher Job, which is made if it is not there.
     async fn launcher_job(&mut self) -> Result<String, ApplyError> {
-        let known = self.engine.children.launcher_job(self.plan);
-        if let Some(uid) = known.and_then(|job| job.metadata.uid.clone()) {
-            return Ok(uid);
+        if let Some(known) = self.engine.children.launcher_job(self.plan) {
+            return self.own_job(known).await;
         }
         let Some(job) = self.rendering().launcher_job() else { return Ok(String::new()) };
-        let metadata = match self.writer.create::<Job>(&jobs(), &job).await? {
+        match self.writer.create::<Job>(&jobs(), &job).await? {
             Creation::Made(job) => {
-                let metadata = job.metadata.clone();
+                let uid = job.metadata.uid.clone();
                 self.engine.children.jobs.push(job.into());
-                metadata
+                Ok(uid.unwrap_or_default())
             }
-            // The one from before the suspension is still on its way out.
-            Creation::Known(metadata) if metadata.deletion_timestamp.is_some() => {
-                let (kind, name) = ("Job".to_owned(), self.plan.names.launcher_job());
-                return Err(WriteError::Predecessor { kind, name }.into());
-            }
-            Creation::Known(metadata) => *metadata,
-        };
-        Ok(metadata.uid.unwrap_or_default())
+            Creation::Known => match self.writer.job(&self.plan.names.launcher_job()).await? {
+                Some(found) if found.metadata.deletion_timestamp.is_none() => {
+                    self.own_job(&found).await
+                }
+                // The one from before the suspension is still on its way out.
+                Some(_) | None => Err(self.job_in_the_way()),
+            },
+        }
+    }
+
+    /// The uid of a launcher Job that is there. One that another operator made for this job goes first: its controller would
+    /// remove our pods.
+    async fn own_job(&self, job: &Job) -> Result<String, ApplyError> {
+        let uid = job.metadata.uid.clone();
+        if job.is_ours() {
+            return Ok(uid.unwrap_or_default());
+        }
+        let name = self.plan.names.launcher_job();
+        self.writer.delete(&jobs(), &name, uid, Haste::Usual).await?;
+        Err(self.job_in_the_way())
+    }
+
+    fn job_in_the_way(&self) -> ApplyError {
+        let (kind, name) = ("Job".to_owned(), self.plan.names.launcher_job());
+        WriteError::Predecessor { kind, name }.into()
     }
 
     /// Lets commands go: their host table is what they wait for. Hosts that joined or moved later are told the same way.
@@ -224,6 +258,10 @@ impl Doing<'_> {
         }
         if patches.is_empty() {
             return Ok(());
+        }
+        // A table that is not its first one: hosts came or went. The mark of what was told is written last.
+        if patches.iter().any(|(pod, _)| pod.annotation(marks::TABLE_DIGEST).is_some()) {
+            self.refresh().await?;
         }
         if large {
             self.store(&tables).await?;
@@ -269,9 +307,10 @@ impl Doing<'_> {
     }
 
     async fn drop_pod_group(&self) -> Result<(), ApplyError> {
-        if let Some(api) = self.pod_group_api() {
-            let name = self.plan.names.pod_group();
-            self.writer.delete(&api, &name, None, Haste::Usual).await?;
+        let Some(api) = self.pod_group_api() else { return Ok(()) };
+        let name = self.plan.names.pod_group();
+        if let Some(uid) = self.writer.own_uid(&api, &name).await? {
+            self.writer.delete(&api, &name, Some(uid), Haste::Usual).await?;
         }
         Ok(())
     }
@@ -333,3 +372,6 @@ fn api(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
         plural: plural.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
@@ -72,7 +73,7 @@ impl Children {
     }
 
     /// Marks what another operator made for this job as the job's, so that watches and lists find it from now on; the uids of its pods
-    /// leave. To be called for an object that has a status and none of ours ([`JobObject::is_inherited`]).
+    /// and Jobs leave. To be called for an object that has a status and none of ours ([`JobObject::is_inherited`]).
     ///
     /// # Errors
     ///
@@ -80,25 +81,40 @@ impl Children {
     pub async fn adopt(client: &Client, object: &JobObject) -> Result<Vec<String>, ListError> {
         let pods: Api<Pod> = Api::namespaced(client.clone(), object.namespace());
         let jobs: Api<Job> = Api::namespaced(client.clone(), object.namespace());
-        let (mut own_jobs, mut own_pods) = (Vec::new(), Vec::new());
+        let fault = |source| ListError { what: "Jobs", source };
+        // v2beta1's operator labels the pods of its Job, and of the Job itself only tells the application.
+        let launcher = format!("{}-launcher", object.name());
+        let mut own_jobs = Vec::from_iter(jobs.get_opt(&launcher).await.map_err(fault)?);
         for label in NAMES {
             let named = ListParams::default().labels(&format!("{label}={}", object.name()));
-            let fault = |source| ListError { what: "Jobs", source };
-            for job in jobs.list(&named).await.map_err(fault)? {
-                if is_owned(&job, object, &[]) {
-                    adopt_one(&jobs, &job, object).await.map_err(fault)?;
-                    own_jobs.extend(job.uid());
-                }
-            }
-            let fault = |source| ListError { what: "pods", source };
+            own_jobs.extend(jobs.list(&named).await.map_err(fault)?);
+        }
+        own_jobs.retain(|job| is_owned(job, object, &[]));
+        own_jobs.sort_by_key(|job| job.uid());
+        own_jobs.dedup_by_key(|job| job.uid());
+        let mut uids = Vec::new();
+        for job in &own_jobs {
+            adopt_one(&jobs, job, object).await.map_err(fault)?;
+            uids.extend(job.uid());
+        }
+        let (own_jobs, fault) = (uids.clone(), |source| ListError { what: "pods", source });
+        for label in NAMES {
+            let named = ListParams::default().labels(&format!("{label}={}", object.name()));
             for pod in pods.list(&named).await.map_err(fault)? {
                 if is_owned(&pod, object, &own_jobs) {
                     adopt_one(&pods, &pod, object).await.map_err(fault)?;
-                    own_pods.extend(pod.uid());
+                    uids.extend(pod.uid());
                 }
             }
         }
-        Ok(own_pods)
+        Ok(uids)
+    }
+
+    /// Whether something of that uid is among them.
+    pub fn has(&self, uid: &str) -> bool {
+        let is_it = |metadata: &ObjectMeta| metadata.uid.as_deref() == Some(uid);
+        self.pods.iter().any(|pod| is_it(&pod.metadata))
+            || self.jobs.iter().any(|job| is_it(&job.metadata))
     }
 
     /// The job's launcher Job that is not being deleted.
@@ -191,4 +207,52 @@ pub(crate) fn incarnation(plan: &Plan, pod: &Pod) -> Option<Incarnation> {
         false => plan.pod_name(host, 0) == pod.name(),
     })?;
     Some(Incarnation { member: host.member, epoch: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Server;
+
+    const PODS: &str = "/api/v1/namespaces/lab/pods";
+    const JOBS: &str = "/apis/batch/v1/namespaces/lab/jobs";
+
+    fn object() -> JobObject {
+        let metadata = json!({"name": "pi", "namespace": "lab", "uid": "1"});
+        JobObject::new(json!({"metadata": metadata})).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_launcher_whose_job_tells_only_its_application_is_taken_over_with_its_pod() {
+        let server = Server::default();
+        let owners = |kind: &str, uid: &str| json!([{"apiVersion": "x", "kind": kind, "name": "x", "uid": uid}]);
+        let labels = json!({
+            "training.kubeflow.org/operator-name": "mpi-operator",
+            "training.kubeflow.org/job-name": "pi", "training.kubeflow.org/job-role": "launcher",
+        });
+        server.store().put(JOBS, json!({"metadata": {
+            "name": "pi-launcher", "uid": "7", "labels": {"app": "pi"}, "ownerReferences": owners("MPIJob", "1"),
+        }}));
+        server.store().put(PODS, json!({"metadata": {
+            "name": "pi-launcher-abcde", "uid": "8", "labels": labels, "ownerReferences": owners("Job", "7"),
+        }}));
+        let uids = Children::adopt(&server.client(), &object()).await.unwrap();
+        assert_eq!(uids, ["7", "8"]);
+        let children = Children::list(&server.client(), &object()).await.unwrap();
+        assert!(children.has("7") && children.has("8"), "{children:?}");
+        let store = server.store();
+        let job = store.get(&format!("{JOBS}/pi-launcher")).unwrap();
+        assert_eq!(job["metadata"]["labels"][OPERATOR], "mpi-operator", "watches find it");
+    }
+
+    #[tokio::test]
+    async fn a_launcher_job_of_somebody_else_is_left_alone() {
+        let server = Server::default();
+        let owners = json!([{"apiVersion": "x", "kind": "MPIJob", "name": "pi", "uid": "another"}]);
+        server
+            .store()
+            .put(JOBS, json!({"metadata": {"name": "pi-launcher", "ownerReferences": owners}}));
+        assert!(Children::adopt(&server.client(), &object()).await.unwrap().is_empty());
+        assert_eq!(server.store().writes(), [""; 0]);
+    }
 }

@@ -28,6 +28,8 @@ pub struct KubernetesEngine {
     pub(crate) prior: Status,
     /// The status that holds now: the one that was read, or the one that was written since.
     pub(crate) status: Status,
+    /// Whether all that followed from that status is known to have been done.
+    pub(crate) is_settled: bool,
     pub(crate) clock: Box<dyn Clock + Send + Sync>,
 }
 
@@ -50,7 +52,14 @@ impl KubernetesEngine {
     pub fn new(client: Client, settings: Settings, object: JobObject, children: Children) -> Self {
         let clock = Box::new(SystemClock);
         let (prior, status) = (Status::default(), Status::default());
-        Self { client, settings, object, children, seen: Vec::new(), prior, status, clock }
+        let (seen, is_settled) = (Vec::new(), false);
+        Self { client, settings, object, children, seen, prior, status, is_settled, clock }
+    }
+
+    /// Says that an earlier tick went through, so that what it did need not be looked for.
+    #[must_use]
+    pub fn settled(self, is_settled: bool) -> Self {
+        Self { is_settled, ..self }
     }
 
     /// The job object as it is after the tick.

@@ -16,6 +16,8 @@ mod acts;
 mod apply;
 mod children;
 mod engine;
+#[cfg(test)]
+mod fake;
 mod last_words;
 pub mod marks;
 mod object;

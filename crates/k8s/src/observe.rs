@@ -27,7 +27,7 @@ pub fn observe(plan: &Plan, object: &JobObject, children: &Children) -> Observed
     for pod in &children.pods {
         let Some(incarnation) = incarnation(plan, pod) else { continue };
         let host = plan.host(incarnation.member);
-        let adopted = pod.label(marks::MEMBER).is_none();
+        let adopted = pod.is_adopted();
         let mut state = match (host, foreign_job) {
             // Its own controller starts this launcher's pods again: how it fares stands on the Job.
             (Some(host), Some(job)) if adopted && host.runs.launches() => of_foreign_job(job, pod),
@@ -49,6 +49,14 @@ pub fn observe(plan: &Plan, object: &JobObject, children: &Children) -> Observed
         }
         let address = pod.status.pod_ip.as_ref().and_then(|text| text.parse().ok());
         seen.push(Seen { incarnation, state, address });
+    }
+    // Its own controller removes a launcher's pod when it gives up; the Job still tells how that ended.
+    let is_seen = |host: &Host| seen.iter().any(|it| it.incarnation.member == host.member);
+    if let Some(host) = plan.launch_host().filter(|host| !is_seen(host))
+        && let Some(state) = foreign_job.and_then(|job| over_by_job(job))
+    {
+        let incarnation = Incarnation { member: host.member, epoch: 0 };
+        seen.push(Seen { incarnation, state, address: None });
     }
     let (stop_requested, odd_spread) = (object.asks_to_stop(), odd_spread.map(|(_, odd)| odd));
     let refused = children.refused.clone();
@@ -330,6 +338,17 @@ fn coming(pod: &Pod) -> SeenState {
 
 /// How a launcher fares whose Job the built-in controller manages.
 fn of_foreign_job(job: &Job, pod: &Pod) -> SeenState {
+    if let Some(over) = over_by_job(job) {
+        return over;
+    }
+    let running = main_container(pod).and_then(|main| main.running.as_ref());
+    // Between two tries of its own controller it is as good as running: it is not ours to start.
+    let since = running.and_then(|it| it.started_at.as_ref()).or(job.status.start_time.as_ref());
+    SeenState::Running { since: since.map(time).unwrap_or_default() }
+}
+
+/// How such a launcher ended, once its Job says so.
+fn over_by_job(job: &Job) -> Option<SeenState> {
     let status = &job.status;
     let holds =
         |kind: &str| status.conditions.iter().find(|it| it.kind == kind && it.status == "True");
@@ -345,19 +364,9 @@ fn of_foreign_job(job: &Job, pod: &Pod) -> SeenState {
         })
     };
     if holds("Complete").is_some() {
-        return over(0, status.completion_time.as_ref());
+        return Some(over(0, status.completion_time.as_ref()));
     }
-    if let Some(failed) = holds("Failed") {
-        return over(1, failed.last_transition_time.as_ref());
-    }
-    match main_container(pod).and_then(|main| main.running.as_ref()) {
-        Some(running) => {
-            let since = running.started_at.as_ref().map(time).or(began);
-            SeenState::Running { since: since.unwrap_or_default() }
-        }
-        // Between two tries of its own controller it is as good as running: it is not ours to start.
-        None => SeenState::Running { since: began.unwrap_or_default() },
-    }
+    holds("Failed").map(|failed| over(1, failed.last_transition_time.as_ref()))
 }
 
 /// A moment of the API's as one of ours.

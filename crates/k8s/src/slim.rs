@@ -246,6 +246,11 @@ impl Pod {
         }
     }
 
+    /// Whether another operator made it.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.label(marks::MEMBER).is_none()
+    }
+
     /// Its owner of this kind.
     pub(crate) fn owner(&self, kind: &str) -> Option<&OwnerReference> {
         self.metadata.owner_references.as_ref()?.iter().find(|owner| owner.kind == kind)

@@ -1,16 +1,17 @@
 //! Single requests: create, change, delete one object. What is already so is fine; what belongs to somebody else is left alone.
 
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
-    PropagationPolicy,
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+    Preconditions, PropagationPolicy,
 };
 use kube::core::{ObjectMeta, Request};
 use kube::{Client, Resource as _};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use crate::marks;
 use crate::render::Owner;
+use crate::slim::Job;
 
 /// Why an object was not made, changed or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +68,7 @@ pub(crate) enum Creation<K> {
     /// It was made.
     Made(K),
     /// It was there already, as ours.
-    Known(Box<ObjectMeta>),
+    Known,
 }
 
 /// Writes objects of one job in its namespace.
@@ -116,10 +117,10 @@ impl Writer<'_> {
         let Some(found) = found.map_err(|source| fault("get", api, &name, source))? else {
             return Err(WriteError::Predecessor { kind, name });
         };
-        let owners = found.metadata.owner_references.as_deref().unwrap_or_default();
-        if owners.iter().any(|it| it.uid == self.owner.uid) {
-            return Ok(Creation::Known(Box::new(found.metadata)));
+        if self.is_owned(&found.metadata) {
+            return Ok(Creation::Known);
         }
+        let owners = found.metadata.owner_references.as_deref().unwrap_or_default();
         let of_predecessor =
             owners.iter().any(|it| it.kind == self.owner.kind && it.name == self.owner.name);
         if of_predecessor || found.metadata.deletion_timestamp.is_some() {
@@ -177,10 +178,78 @@ impl Writer<'_> {
         }
     }
 
+    /// Deletes every object that is selected, each after its own grace.
+    pub(crate) async fn delete_all(
+        &self,
+        api: &ApiResource,
+        selected: &Selected,
+    ) -> Result<(), WriteError> {
+        let fault = |source| fault("delete", api, &selected.labels, source);
+        let parameters = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            ..DeleteParams::default()
+        };
+        let mut list = ListParams::default().labels(&selected.labels);
+        if let Some(fields) = selected.fields {
+            list = list.fields(fields);
+        }
+        let path = DynamicObject::url_path(api, Some(self.namespace));
+        let mut request = Request::new(path)
+            .delete_collection(&parameters, &list)
+            .map_err(|error| fault(kube::Error::BuildRequest(error)))?;
+        // The server answers with everything it deleted; nobody reads it, so let it be short.
+        if let Ok(short) = METADATA_ONLY.parse() {
+            request.headers_mut().insert("accept", short);
+        }
+        self.client.request::<IgnoredAny>(request).await.map(drop).map_err(fault)
+    }
+
+    /// Whose an object is, at its metadata only: its uid where it is the job's.
+    pub(crate) async fn own_uid(
+        &self,
+        api: &ApiResource,
+        name: &str,
+    ) -> Result<Option<String>, WriteError> {
+        let found = self.objects(api).get_metadata_opt(name).await;
+        let found = found.map_err(|source| fault("get", api, name, source))?;
+        Ok(found.map(|it| it.metadata).filter(|it| self.is_owned(it)).and_then(|it| it.uid))
+    }
+
+    fn is_owned(&self, metadata: &ObjectMeta) -> bool {
+        let owners = metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|it| it.uid == self.owner.uid)
+    }
+
+    /// The launcher Job of that name, read as far as anybody here looks at it.
+    pub(crate) async fn job(&self, name: &str) -> Result<Option<Job>, WriteError> {
+        let jobs: Api<Job> = Api::namespaced(self.client.clone(), self.namespace);
+        let kind = "Job".to_owned();
+        let fault = |source| WriteError::Request {
+            verb: "get",
+            kind,
+            name: name.to_owned(),
+            source: Box::new(source),
+        };
+        jobs.get_opt(name).await.map_err(fault)
+    }
+
     fn objects(&self, api: &ApiResource) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), self.namespace, api)
     }
 }
+
+/// Objects of a kind, by what they have in common.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Selected {
+    /// Their labels.
+    pub(crate) labels: String,
+    /// Their fields, where it depends on them, too.
+    pub(crate) fields: Option<&'static str>,
+}
+
+/// Asks for lists of metadata.
+const METADATA_ONLY: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// Which part of an object is changed.
 #[derive(Clone, Copy)]

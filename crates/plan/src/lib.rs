@@ -19,7 +19,7 @@ pub mod line;
 pub mod lint;
 mod names;
 pub mod notes;
-mod only_sshd;
+pub mod only_sshd;
 mod overrides;
 mod plan;
 pub mod ports;

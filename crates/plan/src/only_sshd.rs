@@ -29,8 +29,8 @@ fn is_sshd_line(text: &str) -> bool {
     !text.contains([';', '&', '|', '\n']) && split_words(text).is_ok_and(|words| is_sshd(&words))
 }
 
-/// `sshd`, also behind a shell's `-c`.
-fn is_sshd(words: &[String]) -> bool {
+/// Whether these words do nothing but run an ssh server, also behind a shell's `-c`.
+pub fn is_sshd(words: &[String]) -> bool {
     let words = words.strip_prefix(&["exec".to_owned()]).unwrap_or(words);
     let (Some(program), rest) = (words.first(), words.get(1..).unwrap_or_default()) else {
         return false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use unisono_plan::{Incarnation, Member, Plan, Stage, Status, Time, Want, Wanted};
 
-use super::{Acts, acts, release};
+use super::{Acts, Known, acts, release};
 use crate::children::Children;
 use crate::object::JobObject;
 use crate::observe::observe;
@@ -53,7 +53,8 @@ fn to_do(plan: &Plan, pods: Vec<Arc<Pod>>, status: &Status, want: &Want) -> Acts
     let metadata = json!({"name": "pi", "namespace": "lab", "uid": "1"});
     let object = JobObject::new(json!({"metadata": metadata})).unwrap();
     let seen = observe(plan, &object, &children).seen;
-    acts(plan, want, status, status, &children, &seen)
+    let known = Known { prior: status, status, children: &children, seen: &seen, is_settled: true };
+    acts(plan, want, &known)
 }
 
 fn want(epoch: u32, members: &[(Member, Wanted)]) -> Want {
@@ -169,7 +170,9 @@ fn a_launcher_job_goes_while_the_job_is_suspended_and_tells_its_end() {
     let children = Children { jobs: vec![Arc::new(job)], ..Children::default() };
     let about = |stage| {
         let status = Status { stage, started: Some(Time(5_000)), ..Status::default() };
-        acts(&plan, &want(0, &[]), &status, &status, &children, &[])
+        let (prior, status) = (&status, &status);
+        let known = Known { prior, status, children: &children, seen: &[], is_settled: true };
+        acts(&plan, &want(0, &[]), &known)
     };
     let suspended = about(Stage::Suspended);
     assert_eq!(suspended.drop_job, Some(("pi-launcher".to_owned(), Some("7".to_owned()))));

@@ -108,12 +108,9 @@ impl Rendering<'_> {
         if everybody_launches(self.plan) { &self.owner.uid } else { pod_uid }
     }
 
-    /// The Secret with the job's keys.
-    pub(crate) fn secret_name(&self) -> String {
-        match self.plan.job.dialect {
-            Dialect::KubeflowV2beta1 => self.plan.names.ssh_secret(),
-            _ => self.plan.names.ending("agent"),
-        }
+    /// The Secret with the agent's keys. Never the one with keys for ssh: another operator may have made that.
+    pub(crate) fn agent_secret(&self) -> String {
+        self.plan.names.ending("agent")
     }
 }
 

@@ -379,7 +379,7 @@ impl Rendering<'_> {
                 annotation("table", marks::TABLE)
             });
         }
-        sources.insert(0, json!({"secret": {"name": self.secret_name(), "items": items}}));
+        sources.insert(0, json!({"secret": {"name": self.agent_secret(), "items": items}}));
         json!(sources)
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use unisono_job::Quantity;
+use unisono_job::{LauncherStart, Quantity};
+use unisono_plan::Host;
 
 use super::Rendering;
 use super::template::{Template, object_in};
@@ -38,10 +39,24 @@ impl GangScheduler {
 impl Rendering<'_> {
     /// The PodGroup, where somebody reads it.
     pub fn pod_group(&self) -> Option<Value> {
-        let gang = &self.plan.job.policies.gang;
         let (group, version) = self.settings.gang.api()?;
-        let everybody = u32::try_from(self.plan.hosts.len()).unwrap_or(u32::MAX);
-        let least = gang.min_members.unwrap_or(everybody);
+        Some(json!({
+            "apiVersion": format!("{group}/{version}"),
+            "kind": "PodGroup",
+            "metadata": self.metadata(&self.plan.names.pod_group(), self.shared_labels()),
+            "spec": self.pod_group_spec(),
+        }))
+    }
+
+    /// What it says, which changes with the number of members.
+    pub(crate) fn pod_group_spec(&self) -> Map<String, Value> {
+        let gang = &self.plan.job.policies.gang;
+        let everybody = u32::try_from(self.made_at_once().count()).unwrap_or(u32::MAX).max(1);
+        let least = match (gang.min_members, self.launcher_comes_last()) {
+            (None, _) => everybody,
+            (Some(stated), true) => stated.min(everybody),
+            (Some(stated), false) => stated,
+        };
         let mut spec = Map::new();
         spec.insert("minMember".to_owned(), json!(least));
         let mut put = |key: &str, value: Option<Value>| {
@@ -66,12 +81,20 @@ impl Rendering<'_> {
                 put("priorityClassName", gang.priority_class.clone().map(Value::from));
             }
         }
-        Some(json!({
-            "apiVersion": format!("{group}/{version}"),
-            "kind": "PodGroup",
-            "metadata": self.metadata(&self.plan.names.pod_group(), self.shared_labels()),
-            "spec": spec,
-        }))
+        spec
+    }
+
+    /// Whether the launcher is made only when every worker is up: a gang that waits for it would wait for ever.
+    fn launcher_comes_last(&self) -> bool {
+        self.plan.job.policies.launcher_start == LauncherStart::AfterWorkers
+    }
+
+    /// The hosts whose pods are there before any of them is up, launchers first.
+    fn made_at_once(&self) -> impl Iterator<Item = &Host> {
+        let hosts = &self.plan.hosts;
+        let come_last = self.launcher_comes_last();
+        let launchers = hosts.iter().filter(move |host| host.runs.launches() && !come_last);
+        launchers.chain(hosts.iter().filter(|host| !host.runs.launches()))
     }
 
     /// Makes a pod a member of the gang.
@@ -95,9 +118,7 @@ impl Rendering<'_> {
             return Some(json!(stated));
         }
         let mut sums: BTreeMap<String, u128> = BTreeMap::new();
-        let launchers = self.plan.hosts.iter().filter(|host| host.runs.launches());
-        let others = self.plan.hosts.iter().filter(|host| !host.runs.launches());
-        for host in launchers.chain(others).take(least as usize) {
+        for host in self.made_at_once().take(least as usize) {
             for (name, amount) in self.requests(host) {
                 *sums.entry(name).or_default() += amount;
             }
@@ -107,7 +128,7 @@ impl Rendering<'_> {
     }
 
     /// What all containers of a host's pod ask for; a limit stands in for a missing request.
-    fn requests(&self, host: &unisono_plan::Host) -> BTreeMap<String, u128> {
+    fn requests(&self, host: &Host) -> BTreeMap<String, u128> {
         let template = unisono_dialect::pod_template(self.plan.group_of(host));
         let containers = template.pointer("/spec/containers").and_then(Value::as_array);
         let mut sums = BTreeMap::new();

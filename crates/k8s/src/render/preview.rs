@@ -1,6 +1,6 @@
 //! Everything that becomes of a job when it begins, to be looked at before it does.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use unisono_job::Dialect;
 
 use super::secret::host_key;
@@ -12,7 +12,8 @@ const KEY: &str = "(made by the operator)";
 impl Rendering<'_> {
     /// Every object of the job's first attempt, in the order in which they are made. Keys are left out: each job gets its own.
     pub fn preview(&self) -> Vec<Value> {
-        let mut objects = vec![self.config_map(), self.secret_without_keys()];
+        let mut objects = vec![self.config_map()];
+        objects.extend(self.secrets_without_keys());
         objects.extend(self.service());
         objects.extend(self.kube_batch_objects());
         objects.extend(self.network_policy());
@@ -23,13 +24,8 @@ impl Rendering<'_> {
         objects
     }
 
-    fn secret_without_keys(&self) -> Value {
-        let is_ssh = self.plan.job.dialect == Dialect::KubeflowV2beta1;
-        let mut names: Vec<String> = Vec::new();
-        if is_ssh {
-            names.extend(["ssh-privatekey", "ssh-publickey"].map(str::to_owned));
-        }
-        names.extend(["launcher.key", "launchers", "hosts"].map(str::to_owned));
+    fn secrets_without_keys(&self) -> Vec<Value> {
+        let mut names = Vec::from(["launcher.key", "launchers", "hosts"].map(str::to_owned));
         for (at, group) in self.plan.job.groups.iter().enumerate() {
             let at = u32::try_from(at).unwrap_or(u32::MAX);
             if self.plan.hosts_of_group(at).iter().any(|host| answers(self.plan, host)) {
@@ -37,18 +33,18 @@ impl Rendering<'_> {
             }
         }
         let data: Map<String, Value> = names.into_iter().map(|it| (it, KEY.into())).collect();
-        json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": self.metadata(&self.secret_name(), self.shared_labels()),
-            "type": if is_ssh { "kubernetes.io/ssh-auth" } else { "Opaque" },
-            "stringData": data,
-        })
+        let mut secrets = vec![self.agent_keys(data)];
+        if self.plan.job.dialect == Dialect::KubeflowV2beta1 {
+            secrets.push(self.ssh_pair(KEY, KEY));
+        }
+        secrets
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::render::fixtures::{JOBS, owner, plan, settings};
 
@@ -59,16 +55,12 @@ mod tests {
             let plan = plan(text);
             let owner = owner(&plan);
             let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
-            let real = rendering.secret(&rendering.mint().unwrap()).unwrap();
+            let mut real = rendering.secrets(&rendering.mint().unwrap()).unwrap();
+            let keys = real.iter_mut().flat_map(|it| it["stringData"].as_object_mut().unwrap());
+            keys.for_each(|(_, value)| *value = json!(KEY));
             let objects = rendering.preview();
-            let shown = objects.iter().find(|it| it["kind"] == "Secret").unwrap();
-            let names = |it: &Value| {
-                let names: Vec<String> =
-                    it["stringData"].as_object().unwrap().keys().cloned().collect();
-                names
-            };
-            assert_eq!(names(shown), names(&real));
-            assert!(shown["stringData"].as_object().unwrap().values().all(|it| it == KEY));
+            let shown: Vec<&Value> = objects.iter().filter(|it| it["kind"] == "Secret").collect();
+            assert_eq!(shown, real.iter().collect::<Vec<_>>());
             let pods = objects.iter().filter(|it| it["kind"] == "Pod").count();
             assert_eq!(pods, plan.hosts.len());
         }

@@ -1,4 +1,4 @@
-//! The Secret with the job's keys: the agent's, and those for ssh that v2beta1 promises.
+//! Secrets with the job's keys: the agent's, and those for ssh that v2beta1 promises.
 
 use serde_json::{Map, Value, json};
 use unisono_agent::keys::{JobKeys, KeyError};
@@ -41,14 +41,10 @@ impl Rendering<'_> {
         Ok(Keys { agent, ssh: has_ssh.then(SshKey::mint).transpose()? })
     }
 
-    /// The Secret that holds them.
-    pub(crate) fn secret(&self, keys: &Keys) -> Result<Value, MintError> {
+    /// The Secrets that hold them.
+    pub(crate) fn secrets(&self, keys: &Keys) -> Result<Vec<Value>, MintError> {
         let mut data = Map::new();
         let mut put = |name: &str, text: &str| data.insert(name.to_owned(), Value::from(text));
-        if let Some(ssh) = &keys.ssh {
-            put("ssh-privatekey", ssh.private_pem());
-            put("ssh-publickey", ssh.authorized_key());
-        }
         if let Some(launcher) = keys.agent.launchers.get(LAUNCHER) {
             put("launcher.key", &launcher.to_text());
         }
@@ -57,13 +53,33 @@ impl Rendering<'_> {
         for (group, key) in &keys.agent.hosts {
             put(&host_key(group), &key.to_text());
         }
-        Ok(json!({
+        let mut secrets = vec![self.agent_keys(data)];
+        secrets.extend(
+            keys.ssh.as_ref().map(|ssh| self.ssh_pair(ssh.private_pem(), ssh.authorized_key())),
+        );
+        Ok(secrets)
+    }
+
+    pub(super) fn agent_keys(&self, data: Map<String, Value>) -> Value {
+        self.secret(&self.agent_secret(), "Opaque", data)
+    }
+
+    /// Exactly the two keys that v2beta1 promises.
+    pub(super) fn ssh_pair(&self, private: &str, public: &str) -> Value {
+        let data = [("ssh-privatekey", private), ("ssh-publickey", public)];
+        let data = data.map(|(name, text)| (name.to_owned(), Value::from(text)));
+        let name = self.plan.names.ssh_secret();
+        self.secret(&name, "kubernetes.io/ssh-auth", data.into_iter().collect())
+    }
+
+    fn secret(&self, name: &str, kind: &str, data: Map<String, Value>) -> Value {
+        json!({
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": self.metadata(&self.secret_name(), self.shared_labels()),
-            "type": if keys.ssh.is_some() { "kubernetes.io/ssh-auth" } else { "Opaque" },
+            "metadata": self.metadata(name, self.shared_labels()),
+            "type": kind,
             "stringData": data,
-        }))
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use unisono_job::{Dialect, System};
+use unisono_plan::only_sshd::is_sshd;
 use unisono_plan::{Argv, FileContent, Host, HostRuns, Plan, hostfile};
 
 use super::template::{Template, list_in};
@@ -35,7 +36,7 @@ impl Start {
         match (host.runs, argv) {
             (HostRuns::Ranks, Argv::ImageEntry(_)) => Self::Kept,
             (HostRuns::Ranks, _) if plan.reaches_by_ssh() => Self::Kept,
-            (HostRuns::Ranks, Argv::Words(words)) => Self::Serve { beside: !is_only_sshd(words) },
+            (HostRuns::Ranks, Argv::Words(words)) => Self::Serve { beside: !is_sshd(words) },
             (HostRuns::Ranks, Argv::Nothing) if plan.job.dialect == Dialect::KubeBatch => {
                 Self::ServeToTheEnd
             }
@@ -128,10 +129,4 @@ pub(super) fn ready(rendering: &Rendering<'_>, host: &Host, epoch: u32) -> Vec<S
 /// The variable by which `ready` knows its own pod.
 pub(super) fn pod_uid() -> Value {
     json!({"name": "UNISONO_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})
-}
-
-/// Whether a command does nothing but run an sshd, which nobody needs any more.
-fn is_only_sshd(words: &[String]) -> bool {
-    let program = words.first().and_then(|program| program.rsplit('/').next());
-    program == Some("sshd")
 }

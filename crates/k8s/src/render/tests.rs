@@ -18,12 +18,12 @@ const JOB_UID: &str = "99999999-8888-7777-6666-555555555555";
 /// All objects of a job; of a group's pods only the first, and of keys only that they are there.
 fn objects(plan: &Plan, settings: &Settings, owner: &Owner) -> Vec<Value> {
     let rendering = Rendering { plan, settings, owner };
-    let mut secret = rendering.secret(&rendering.mint().unwrap()).unwrap();
-    for value in secret["stringData"].as_object_mut().unwrap().values_mut() {
+    let mut objects = rendering.secrets(&rendering.mint().unwrap()).unwrap();
+    for (_, value) in objects.iter_mut().flat_map(|it| it["stringData"].as_object_mut().unwrap()) {
         let lines = value.as_str().unwrap_or_default().lines().count();
         *value = json!(format!("({lines} lines)"));
     }
-    let mut objects = vec![secret, rendering.config_map()];
+    objects.push(rendering.config_map());
     objects.extend(rendering.service());
     objects.extend(rendering.kube_batch_objects());
     objects.extend(rendering.network_policy());
@@ -69,6 +69,37 @@ fn gangs_in_the_words_of_each_scheduler() {
         })
         .collect();
     insta::assert_yaml_snapshot!("gangs", rendered);
+}
+
+#[test]
+fn a_gang_does_not_wait_for_a_launcher_that_waits_for_its_workers() {
+    let late = "slotsPerWorker: 1\n  launcherCreationPolicy: WaitForWorkersReady";
+    let late = JOBS[3].1.replace("slotsPerWorker: 1", late);
+    let size = |text: &str| {
+        let (plan, settings) =
+            (plan(text), Settings { gang: GangScheduler::Volcano, ..settings() });
+        let owner = owner(&plan);
+        let group = Rendering { plan: &plan, settings: &settings, owner: &owner }.pod_group();
+        let spec = group.unwrap()["spec"].take();
+        (spec["minMember"].clone(), spec["minResources"]["cpu"].clone())
+    };
+    assert_eq!(size(JOBS[3].1), (json!(3), json!("3")));
+    assert_eq!(size(&late), (json!(2), json!("2")));
+    let stated = late.replace("queue: gold", "queue: gold, minAvailable: 3");
+    assert_eq!(size(&stated), (json!(2), json!("2")), "three would never be there");
+}
+
+#[test]
+fn a_worker_that_only_runs_an_ssh_server_needs_none_however_it_is_written() {
+    let text = JOBS[3].1.replace("[/usr/sbin/sshd]", "[bash, -c]");
+    let text = text.replace("[-De, -f, /home/mpiuser/.sshd_config]", "[exec /usr/sbin/sshd -De]");
+    let plan = plan(&text);
+    let (settings, owner) = (settings(), owner(&plan));
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    let worker = rendering.pod(&plan.hosts[1], 0, 0, None);
+    let container = &worker["spec"]["containers"][0];
+    assert_eq!(container["command"], json!(["/opt/unisono/unisono-agent", "serve"]));
+    assert_eq!(container["args"], Value::Null);
 }
 
 /// Everything that is wrong with a pod, as sentences.

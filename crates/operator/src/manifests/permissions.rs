@@ -13,7 +13,7 @@ type Grant = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// It gets an object by name only when that name is taken, to see whose it is. It lists no Secrets. Accounts and roles are those
 /// that kube-batch promises its pods; a role can never allow more than the operator itself may do.
 const WITH_JOBS: &[Grant] = &[
-    ("", &["pods"], &["list", "watch", "get", "create", "patch", "delete"]),
+    ("", &["pods"], &["list", "watch", "get", "create", "patch", "delete", "deletecollection"]),
     // Those of another operator are marked when a job is taken over.
     ("batch", &["jobs"], &["list", "watch", "get", "create", "patch", "delete"]),
     // The oldest versions let one make their workers, and it would make them again.
@@ -25,9 +25,9 @@ const WITH_JOBS: &[Grant] = &[
     ("rbac.authorization.k8s.io", &["rolebindings"], &["get", "create"]),
     ("networking.k8s.io", &["networkpolicies"], &["get", "create"]),
     ("", &["events"], &["create"]),
-    ("scheduling.x-k8s.io", &["podgroups"], &["get", "create", "delete"]),
-    ("scheduling.volcano.sh", &["podgroups"], &["get", "create", "delete"]),
-    ("scheduling.incubator.k8s.io", &["podgroups"], &["get", "create", "delete"]),
+    ("scheduling.x-k8s.io", &["podgroups"], &["get", "create", "patch", "delete"]),
+    ("scheduling.volcano.sh", &["podgroups"], &["get", "create", "patch", "delete"]),
+    ("scheduling.incubator.k8s.io", &["podgroups"], &["get", "create", "patch", "delete"]),
 ];
 
 /// What it does in its own namespace.

@@ -167,7 +167,7 @@ async fn look(
     mut memory: Memory,
     longest: Duration,
 ) -> Done {
-    let failures = memory.failures;
+    let left = memory.after_failure();
     let looked = AssertUnwindSafe(async {
         let again = worker.look(snapshot, &mut memory).await;
         (again, memory)
@@ -176,11 +176,11 @@ async fn look(
         Ok(Ok((again, memory))) => return Done { key, memory, again },
         Ok(Err(_panic)) => {
             tracing::error!(job = %key, "a look at a job panicked; please report it");
-            Memory::after_panic(failures)
+            left.after_panic()
         }
         Err(_elapsed) => {
             tracing::error!(job = %key, "the API server does not answer; a look is given up");
-            Memory::after_failure(failures)
+            left
         }
     };
     Done { key, memory, again: None }

@@ -36,6 +36,8 @@ pub(crate) struct Lease {
     pace: Pace,
     /// The object as last written; its version guards the next write.
     held: Option<LeaseObject>,
+    /// When it was last written as ours.
+    renewed: Instant,
     /// What the lease said when we last saw it change, and when by our own clock: that of its holder may be wrong.
     seen: Option<(String, Instant)>,
 }
@@ -48,14 +50,19 @@ pub struct LeaseLost;
 impl Lease {
     pub(crate) fn new(client: Client, namespace: &str, name: String, identity: String) -> Self {
         let api = Api::namespaced(client, namespace);
-        Self { api, name, identity, pace: PACE, held: None, seen: None }
+        let renewed = Instant::now();
+        Self { api, name, identity, pace: PACE, held: None, renewed, seen: None }
     }
 
     /// Waits until the lease is ours.
     pub(crate) async fn acquire(&mut self) {
         loop {
+            let begun = Instant::now();
             match self.try_acquire().await {
-                Ok(true) => return,
+                Ok(true) => {
+                    self.renewed = begun;
+                    return;
+                }
                 Ok(false) => {}
                 Err(error) => tracing::warn!(%error, "the lease cannot be read or written"),
             }
@@ -66,16 +73,17 @@ impl Lease {
     /// Renews it for ever; ends when it is lost.
     pub(crate) async fn keep(&mut self) -> LeaseLost {
         let Pace { duration, renew, .. } = self.pace;
-        let mut renewed = Instant::now();
         loop {
             sleep(renew).await;
             let begun = Instant::now();
             // A server that never answers must not keep us from stepping down in time.
-            let left = (renewed + duration - renew).saturating_duration_since(begun);
+            let left = (self.renewed + duration - renew).saturating_duration_since(begun);
+            if left.is_zero() {
+                return LeaseLost;
+            }
             match timeout(left, self.renew()).await {
-                Ok(Ok(true)) => renewed = begun,
+                Ok(Ok(true)) => self.renewed = begun,
                 Ok(Ok(false)) | Err(_) => return LeaseLost,
-                Ok(Err(_)) if left.is_zero() => return LeaseLost,
                 Ok(Err(error)) => tracing::warn!(%error, "the lease was not renewed"),
             }
         }
@@ -234,6 +242,17 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_never_answers_costs_the_lease() {
         assert_eq!(requests(vec![Answer::Lease("we"), Answer::Never]).await, 2);
+    }
+
+    #[tokio::test]
+    async fn time_between_taking_the_lease_and_keeping_it_counts() {
+        let (mut lease, asked) = lease(vec![Answer::Lease("")]);
+        lease.held = None;
+        lease.acquire().await;
+        let taken = asked.load(Ordering::Relaxed);
+        sleep(lease.pace.duration).await;
+        lease.keep().await;
+        assert_eq!(asked.load(Ordering::Relaxed), taken, "another operator may have it by now");
     }
 
     #[tokio::test]

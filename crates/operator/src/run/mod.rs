@@ -19,6 +19,7 @@ mod world;
 use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -115,22 +116,37 @@ pub async fn run(
         }
     }
     health.metrics.leader.set(1);
-    let mut controller = Controller::new(client, options, health).await?;
-    tracing::info!("working");
+    let mut controller = None;
     let ended = tokio::select! {
-        () = controller.run() => Ok(()),
+        ended = work(&mut controller, client, options, health) => ended,
         lost = kept(lease.as_mut()) => Err(RunError::from(lost)),
         () = &mut stop => Ok(()),
     };
-    if ended.is_ok() {
+    if let (Ok(()), Some(controller)) = (&ended, &mut controller) {
         tracing::info!("ending");
         controller.finish(GRACE).await;
-        if let Some(lease) = &mut lease {
-            lease.release().await;
-        }
+    }
+    // One that is lost is somebody else's.
+    if let (Some(lease), Ok(()) | Err(RunError::Cluster(_) | RunError::Listen { .. })) =
+        (&mut lease, &ended)
+    {
+        lease.release().await;
     }
     server.abort();
     ended
+}
+
+/// Runs jobs for ever. The controller stays with the caller, who may cut this short.
+async fn work(
+    place: &mut Option<Controller>,
+    client: Client,
+    options: RunOptions,
+    health: Arc<Health>,
+) -> Result<(), RunError> {
+    let controller = place.insert(Controller::new(client, options, health).await?);
+    tracing::info!("working");
+    controller.run().await;
+    Ok(())
 }
 
 /// Operators of different namespaces may live in the same one, and do not stand by for each other.
@@ -145,5 +161,68 @@ async fn kept(lease: Option<&mut Lease>) -> LeaseLost {
     match lease {
         Some(lease) => lease.keep().await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A server that has a lease and nothing else, and the names that were written into the lease.
+    fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
+        let holders = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&holders);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let written = Arc::clone(&written);
+            async move {
+                let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+                let body = request.into_body().collect_bytes().await?;
+                let mut lease: Value = serde_json::from_slice(&body).unwrap_or_default();
+                let failure = |code: u16| {
+                    (code, json!({"kind": "Status", "code": code, "reason": "x", "message": "x"}))
+                };
+                let (code, answer) = match (path.contains("/leases"), method) {
+                    (true, Method::GET) => failure(404),
+                    (true, _) => {
+                        let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
+                        written.lock().unwrap().push(holder.to_owned());
+                        lease["metadata"]["resourceVersion"] = json!("1");
+                        (200, lease)
+                    }
+                    (false, _) => failure(500),
+                };
+                let response = Response::builder().status(code);
+                let body = Body::from(answer.to_string().into_bytes());
+                Ok::<_, kube::Error>(response.body(body).expect("it is a response"))
+            }
+        });
+        (Client::new(service, "home"), holders)
+    }
+
+    #[tokio::test]
+    async fn an_operator_that_cannot_begin_gives_the_lease_back() {
+        let (client, holders) = server();
+        let options = RunOptions {
+            only_namespace: None,
+            image: "x".to_owned(),
+            image_pull_policy: None,
+            cluster_domain: None,
+            gang: Gang::Auto,
+            network_policy: false,
+            reading: unisono_dialect::Options::default(),
+            listen: ([127, 0, 0, 1], 0).into(),
+            lease: Some(("home".to_owned(), "we".to_owned())),
+            workers: 1,
+            longest_look: Duration::from_secs(60),
+        };
+        let ended = run(client, options, pending()).await;
+        assert!(matches!(ended, Err(RunError::Cluster(_))), "{ended:?}");
+        assert_eq!(*holders.lock().unwrap(), ["we", ""]);
     }
 }

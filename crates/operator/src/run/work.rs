@@ -50,6 +50,8 @@ pub(crate) struct Memory {
     trouble: Option<String>,
     /// The name of the launcher under which metrics know the job.
     launcher: Option<String>,
+    /// Whether the last tick went through.
+    is_settled: bool,
 }
 
 /// What was just written, and is not seen yet.
@@ -57,8 +59,8 @@ pub(crate) struct Memory {
 struct Expected {
     /// The version of the object that was written over.
     old_version: Option<String>,
-    /// The uids of pods that were made.
-    pods: Vec<String>,
+    /// The uids of pods that were made, or of what was marked.
+    uids: Vec<String>,
     until: Instant,
 }
 
@@ -143,7 +145,7 @@ impl Worker {
         if object.is_going() {
             return Ok(None);
         }
-        if let Some(later) = memory.not_caught_up(&object, &children.pods) {
+        if let Some(later) = memory.not_caught_up(&object, &children) {
             return Ok(Some(later));
         }
         let now = SystemClock.now();
@@ -166,8 +168,9 @@ impl Worker {
         }
         let (old_version, old_pods) =
             (object.resource_version().map(str::to_owned), children.pods.clone());
-        let mut engine =
+        let engine =
             KubernetesEngine::new(self.client.clone(), self.settings.clone(), object, children);
+        let mut engine = engine.settled(memory.is_settled);
         let unchanged = preview.status == prior && engine.has_told(&preview.why);
         if let Some(later) = memory.written.map(|written| written + COALESCE)
             && !unchanged
@@ -176,6 +179,7 @@ impl Worker {
         {
             return Ok(Some(later));
         }
+        memory.is_settled = false;
         let ticked = match tick(&mut engine, &plan, &prior, now).await {
             Ok(ticked) => ticked,
             Err(error) => {
@@ -193,6 +197,7 @@ impl Worker {
         if ticked.recorded == Recorded::Outdated {
             return Ok(Some(Instant::now() + CATCH_UP_LOOK));
         }
+        memory.is_settled = true;
         memory.expect(&engine, old_version, &old_pods, unchanged);
         let status = &ticked.next.status;
         let mut news = news(&plan, &prior, status, &reading.notes);
@@ -204,16 +209,16 @@ impl Worker {
 
     /// Marks what another operator has made for the job, and waits until the watches show it.
     async fn adopt(&self, object: &JobObject, memory: &mut Memory) -> Result<Instant, LookError> {
-        let pods = Children::adopt(&self.client, object).await?;
+        let uids = Children::adopt(&self.client, object).await?;
         tracing::info!(
             namespace = object.namespace(),
             name = object.name(),
-            pods = pods.len(),
+            objects = uids.len(),
             "goes on with what another operator began"
         );
         let now = Instant::now();
         memory.adopted = true;
-        memory.expected = Some(Expected { old_version: None, pods, until: now + CATCH_UP });
+        memory.expected = Some(Expected { old_version: None, uids, until: now + CATCH_UP });
         Ok(now + CATCH_UP_LOOK)
     }
 
@@ -302,28 +307,25 @@ impl Worker {
 }
 
 impl Memory {
-    /// The memory of a look of which nothing else is left.
-    pub(crate) fn after_failure(failures_before: u32) -> Self {
-        Self { failures: failures_before + 1, ..Self::default() }
+    /// What is left of it when a look takes it along and does not come back.
+    pub(crate) fn after_failure(&self) -> Self {
+        let (failures, launcher) = (self.failures + 1, self.launcher.clone());
+        Self { failures, launcher, ..Self::default() }
     }
 
-    /// The memory of a look that panicked. The first of several in a row is told.
-    pub(crate) fn after_panic(failures_before: u32) -> Self {
-        Self { panicked: failures_before == 0, ..Self::after_failure(failures_before) }
+    /// The memory of a look that panicked, from what was left of it. The first of several in a row is told.
+    pub(crate) fn after_panic(self) -> Self {
+        Self { panicked: self.failures == 1, ..self }
     }
 
     /// When to look again, where the watches do not show yet what was written.
-    fn not_caught_up(
-        &mut self,
-        object: &JobObject,
-        pods: &[Arc<unisono_k8s::slim::Pod>],
-    ) -> Option<Instant> {
+    fn not_caught_up(&mut self, object: &JobObject, children: &Children) -> Option<Instant> {
         let expected = self.expected.as_ref()?;
-        let is_seen = |uid: &String| pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
+        let is_seen = |uid: &String| children.has(uid);
         let stale = expected.old_version.is_some()
             && expected.old_version.as_deref() == object.resource_version();
         let now = Instant::now();
-        if (stale || !expected.pods.iter().all(is_seen)) && now < expected.until {
+        if (stale || !expected.uids.iter().all(is_seen)) && now < expected.until {
             return Some(now + CATCH_UP_LOOK);
         }
         self.expected = None;
@@ -342,14 +344,14 @@ impl Memory {
         let is_old =
             |uid: &String| old_pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
         let made = engine.children().pods.iter().filter_map(|pod| pod.metadata.uid.clone());
-        let pods: Vec<String> = made.filter(|uid| !is_old(uid)).collect();
+        let uids: Vec<String> = made.filter(|uid| !is_old(uid)).collect();
         let rewritten = engine.object().resource_version() != old_version.as_deref();
         let old_version = old_version.filter(|_| rewritten);
         if !unchanged {
             self.written = Some(now);
         }
-        if old_version.is_some() || !pods.is_empty() {
-            self.expected = Some(Expected { old_version, pods, until: now + CATCH_UP });
+        if old_version.is_some() || !uids.is_empty() {
+            self.expected = Some(Expected { old_version, uids, until: now + CATCH_UP });
         }
     }
 }
@@ -416,4 +418,20 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_does_not_come_back_leaves_what_metrics_need_to_forget_the_job() {
+        let memory = Memory { launcher: Some("pi-launcher".to_owned()), ..Memory::default() };
+        let lost = memory.after_failure();
+        assert_eq!((lost.failures, lost.launcher.as_deref()), (1, Some("pi-launcher")));
+        let panicked = lost.after_failure().after_panic();
+        assert!(!panicked.panicked, "the first of several in a row is told");
+        assert!(memory.after_failure().after_panic().panicked);
+        assert_eq!(panicked.launcher.as_deref(), Some("pi-launcher"));
+    }
 }
