@@ -1,0 +1,167 @@
+//! Operators as processes of their own: jobs are created, their launchers end, and what that took is read from outside.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, anyhow, ensure};
+use serde_json::{Value, json};
+use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, audit, usage, wait};
+
+use crate::inside::{all_have, inside, jobs};
+use crate::kubelet::end_launchers;
+use crate::operator::{Operator, USER};
+use crate::reference::{self, Reference};
+use crate::support::jobs_path;
+use crate::{AT_ONCE, Cost, PATIENCE, Size};
+
+/// A kind of jobs: the version they are written in, and whether their launchers end only when somebody says so.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    version: &'static str,
+    launchers_wait: bool,
+}
+
+impl Kind {
+    pub(crate) const fn version(self) -> &'static str {
+        self.version
+    }
+}
+
+/// Jobs of v1, whose launcher is a bare pod: kwok would end the pod of a Job at once.
+pub(crate) const OWN: Kind = Kind { version: "v1", launchers_wait: true };
+
+/// Jobs of v2beta1. Their launchers are pods of Jobs, which kwok ends as soon as they run.
+const REFERENCE: Kind = Kind { version: "v2beta1", launchers_wait: false };
+
+pub(crate) fn own(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+    let operator = Operator::start(cluster)?;
+    operator.says("working")?;
+    let cost = cost(cluster, size, OWN, USER, operator.pid()).with_context(|| operator.log())?;
+    operator.terminate()?;
+    clear(cluster, OWN.version)?;
+    Ok(cost)
+}
+
+pub(crate) fn reference(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+    let operator = Reference::start(cluster)?;
+    let cost = cost(cluster, size, REFERENCE, reference::USER, operator.pid());
+    let cost = cost.with_context(|| operator.log())?;
+    drop(operator);
+    clear(cluster, REFERENCE.version)?;
+    Ok(cost)
+}
+
+fn cost(cluster: &Cluster, size: Size, kind: Kind, user: &str, pid: u32) -> anyhow::Result<Cost> {
+    let (mark, revision) = (cluster.audit_mark()?, cluster.etcd_revision()?);
+    // Its start and its first lists are no job's.
+    let before = usage::of_process(pid)?.processor;
+    let begun = Instant::now();
+    std::thread::scope(|scope| -> anyhow::Result<()> {
+        let ends = kind
+            .launchers_wait
+            .then(|| scope.spawn(|| inside(cluster, |client| end_launchers(client, size.jobs))));
+        create_all(cluster, size, kind)?;
+        if let Some(ends) = ends {
+            ends.join().map_err(|_| anyhow!("the launchers' thread panicked"))??;
+        }
+        inside(cluster, async |client| {
+            all_have(jobs(&client, kind.version), size.jobs, "Succeeded").await
+        })
+    })?;
+    let seconds = begun.elapsed().as_secs_f64();
+    // Its last requests remove the workers; they count, too.
+    workers_are_gone(cluster)?;
+    let requests = cluster.requests_since(mark)?.of_user(user).count(|it| it.verb != "watch");
+    let revisions = cluster.etcd_revision()? - revision;
+    let pods = last_pod(cluster, mark)?;
+    let used = usage::of_process(pid)?;
+    ensure!(used.peak > 0, "no memory was used");
+    let usage = Some((used.processor.saturating_sub(before), used.peak));
+    Ok(Cost { pods, seconds, requests, revisions, usage })
+}
+
+/// Seconds from the first job's creation to the last pod's.
+pub(crate) fn last_pod(cluster: &Cluster, mark: audit::Mark) -> anyhow::Result<f64> {
+    let is_creation = |it: &audit::Request, what: &str| it.verb == "create" && it.resource == what;
+    cluster.span_since(
+        mark,
+        |it| is_creation(it, "mpijobs.kubeflow.org"),
+        |it| is_creation(it, "pods"),
+    )
+}
+
+pub(crate) fn workers_are_gone(cluster: &Cluster) -> anyhow::Result<()> {
+    let workers = "/api/v1/namespaces/default/pods?labelSelector=bench-role%3Dworker&limit=1";
+    wait::until(PATIENCE, "every worker to be gone", || {
+        let list = cluster.api().get(workers)?;
+        Ok(list["items"].as_array().is_some_and(Vec::is_empty).then_some(()))
+    })
+}
+
+/// Creates all jobs, some at once.
+pub(crate) fn create_all(cluster: &Cluster, size: Size, kind: Kind) -> anyhow::Result<()> {
+    let next = AtomicU32::new(0);
+    let created: Vec<anyhow::Result<()>> = std::thread::scope(|scope| {
+        let some = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= size.jobs {
+                    return Ok(());
+                }
+                let job = job(kind.version, number, size.workers);
+                cluster.api().create(&jobs_path(kind.version), &job)?;
+            }
+        };
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(some)).collect();
+        let joined = threads.into_iter().map(|it| it.join());
+        joined.map(|it| it.map_err(|_| anyhow!("a creating thread panicked"))?).collect()
+    });
+    created.into_iter().collect()
+}
+
+/// Removes all jobs at once, and waits until their pods are gone.
+pub(crate) fn clear(cluster: &Cluster, version: &str) -> anyhow::Result<()> {
+    cluster.api().delete(&format!("{}?propagationPolicy=Background", jobs_path(version)))?;
+    let pods = "/api/v1/namespaces/default/pods".to_owned();
+    wait::until(PATIENCE, "all jobs to be gone", || {
+        for path in [jobs_path(version), pods.clone()] {
+            let list = cluster.api().get(&format!("{path}?limit=1"))?;
+            if list["items"].as_array().is_none_or(|items| !items.is_empty()) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    })
+}
+
+/// A job of a version.
+pub(crate) fn job(version: &str, number: u32, workers: u32) -> Value {
+    let mut job = json!({
+        "apiVersion": format!("kubeflow.org/{version}"),
+        "kind": "MPIJob",
+        "metadata": {"name": format!("bench-{number}")},
+        "spec": {
+            "mpiReplicaSpecs": {
+                "Launcher": {"template": template("launcher")},
+                "Worker": {"replicas": workers, "template": template("worker")},
+            },
+        },
+    });
+    match version {
+        "v2beta1" => job["spec"]["runPolicy"] = json!({"cleanPodPolicy": "Running"}),
+        _ => job["spec"]["cleanPodPolicy"] = json!("Running"),
+    }
+    job
+}
+
+/// A pod for fake nodes.
+pub(crate) fn template(role: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"bench-role": role}},
+        "spec": {
+            "nodeSelector": {"type": "kwok"},
+            "tolerations": [{"key": FAKE_NODE_TAINT, "operator": "Exists"}],
+            "containers": [{"name": "main", "image": "lab/x:1", "command": ["mpirun", "/x"]}],
+        },
+    })
+}
