@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use unisono_agent::proof::{self, Event};
+use unisono_testbed::kernel::tells_how_processes_end;
 
 /// A rank that is this script, told to write its proof there.
 fn rank(script: &str, proof: &Path) -> Output {
@@ -16,7 +17,7 @@ fn rank(script: &str, proof: &Path) -> Output {
 /// What the witness told, once it has; nothing where the kernel tells no witness anything.
 fn told(proof: &Path) -> Option<(u32, i32)> {
     let end = Instant::now() + Duration::from_secs(60);
-    while kernel_tells() {
+    while tells_how_processes_end() {
         let ended =
             proof::read(proof, 0).expect("a proof").into_iter().find_map(|it| match it.event {
                 Event::RankEnded { rank, code, .. } => Some((rank, code)),
@@ -31,14 +32,6 @@ fn told(proof: &Path) -> Option<(u32, i32)> {
     None
 }
 
-/// Linux 6.15 and later tell others than its parent how a process ended.
-fn kernel_tells() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
-    let mut numbers =
-        release.split(|it: char| !it.is_ascii_digit()).map_while(|it| it.parse().ok());
-    (numbers.next(), numbers.next()) >= (Some(6_u32), Some(15))
-}
-
 #[test]
 fn exit_codes_and_signals_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -47,7 +40,7 @@ fn exit_codes_and_signals_are_told() {
     {
         let proof = folder.path().join(code.to_string());
         rank(script, &proof);
-        let expected = kernel_tells().then_some((4, code));
+        let expected = tells_how_processes_end().then_some((4, code));
         assert_eq!(told(&proof), expected, "{script}");
     }
 }

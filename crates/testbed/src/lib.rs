@@ -5,6 +5,7 @@ mod cache;
 pub mod cluster;
 pub mod horovod;
 pub mod hosts;
+pub mod kernel;
 pub mod leaks;
 pub mod mpi;
 pub mod program;

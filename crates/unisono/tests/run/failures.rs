@@ -1,5 +1,6 @@
 //! What is told of a failure: which rank, on which host, how, and what to do.
 
+use unisono_testbed::kernel::tells_how_processes_end;
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
@@ -49,18 +50,10 @@ fn assert_rank_2_is_told(program: Program, arguments: &str, sentence: &str) {
         let one_of = told.lines().any(|line| line.trim_start() == sentence);
         assert!(of_ranks.iter().all(|line| is_told(line)), "{flavour:?}: {told}");
         let launcher_tells = matches!(flavour, Flavour::OpenMpi4);
-        let is_known = launcher_tells || kernel_tells_how_processes_end();
+        let is_known = launcher_tells || tells_how_processes_end();
         let may_be_unknown = SILENT.contains(&(flavour, program)) || !is_known;
         assert!(may_be_unknown || !of_ranks.is_empty() || one_of, "{flavour:?}: {told}");
     }
-}
-
-/// Linux 6.15 and later tell others than its parent how a process ended.
-fn kernel_tells_how_processes_end() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
-    let mut numbers =
-        release.split(|it: char| !it.is_ascii_digit()).map_while(|it| it.parse().ok());
-    (numbers.next(), numbers.next()) >= (Some(6_u32), Some(15))
 }
 
 #[test]
@@ -96,7 +89,7 @@ fn a_rank_that_ends_after_its_launcher_is_told() {
     let (code, told) = told(&user, command);
     assert_eq!(code, Some(9), "{told}");
     let sentence = "rank 2 on sh-host-1 ended with exit code 3\n";
-    assert!(told.contains(sentence) == kernel_tells_how_processes_end(), "{told}");
+    assert!(told.contains(sentence) == tells_how_processes_end(), "{told}");
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! Attacks over the network: whatever a stranger or a broken launcher sends, nothing is run, one line is logged, and honest launches go on.
 
-mod support;
-
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use support::attacker::{connect, converse, frame, launch};
-use support::proxy::Proxy;
-use support::{HOST_SEED, Job, LAUNCHER_SEED, memory, tree, until};
+use crate::support;
+use crate::support::attacker::{connect, converse, frame, launch};
+use crate::support::proxy::Proxy;
+use crate::support::{HOST_SEED, Job, LAUNCHER_SEED, memory, tree, until};
 
 /// The most memory that all processes of an attacked host may take together.
 const MEMORY_LIMIT: u64 = 16 << 20;

@@ -1,14 +1,14 @@
 //! Attacks by those who call `rsh`, and the hygiene of keys: nothing but the named command on a host of the table is ever run, and secrets stay in their files.
 
-mod support;
-
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use support::{Job, LAUNCHER_SEED, finish, finish_child, host_key, secret, signal, tree, until};
+use crate::support::{
+    Job, LAUNCHER_SEED, finish, finish_child, host_key, secret, signal, tree, until,
+};
 
 /// Asserts that a call is refused with a clear word and reaches no host.
 fn assert_refused(job: &Job, arguments: &[OsString], says: &str) {

@@ -1,13 +1,12 @@
 //! Faults of processes: whoever is killed, stopped or cut off, every process of the launch is gone within 5 s, and the proof says what happened.
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use support::proxy::Proxy;
-use support::{ALL_GONE, Job, PATIENCE, children, finish, finish_child, signal, until};
+use crate::support;
+use crate::support::proxy::Proxy;
+use crate::support::{ALL_GONE, Job, PATIENCE, children, finish, finish_child, signal, until};
 use unisono_agent::last_words::LastWords;
 use unisono_agent::proof::Event;
 

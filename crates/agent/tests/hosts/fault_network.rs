@@ -1,11 +1,10 @@
 //! Faults of the network itself: a wire that goes dead without a word, idle or in the middle of output, ends both sides.
 
-mod support;
-
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{children, program, until};
+use crate::support;
+use crate::support::{children, program, until};
 
 /// Silence is noticed after 5 s, looked for every second, and the tree has 2 s to end.
 const NOTICED: Duration = Duration::from_secs(12);

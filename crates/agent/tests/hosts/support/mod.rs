@@ -1,5 +1,4 @@
 //! A job on this machine for tests: its keys, its hosts (real `serve` processes on loopback), its table, and eyes on all of it.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test program uses its own part")]
 
 pub(crate) mod attacker;
 pub(crate) mod proxy;

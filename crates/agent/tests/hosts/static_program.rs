@@ -1,13 +1,12 @@
 //! The program that goes into containers: small, and able to work in a root folder that holds nothing else.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use support::{Job, children, finish, finish_child, memory, signal, until};
+use crate::support;
+use crate::support::{Job, children, finish, finish_child, memory, signal, until};
 
 /// The static build, made on first use.
 fn static_program() -> &'static Path {
