@@ -49,6 +49,10 @@ pub const FIELD_MANAGER: &str = "unisono";
 pub const HOME: &str = "/opt/unisono";
 /// Where keys and the host table are inside pods: the agent looks there by itself.
 pub const AGENT_FILES: &str = "/etc/unisono/agent";
+/// Where a launcher finds the files of the job's ConfigMap as they are now.
+pub const CONFIG_FILES: &str = "/etc/unisono/config";
+/// The script among them that prints the hosts, for those who follow them while they come and go.
+pub const DISCOVER_HOSTS: &str = "discover_hosts.sh";
 /// Where the pieces of a job's code are inside the init container that unpacks them.
 pub const CODE_PIECES: &str = "/etc/unisono/code";
 /// The init container that brings the agent.

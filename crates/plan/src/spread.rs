@@ -7,8 +7,10 @@ use crate::Plan;
 /// What is odd about where ranks ran, as a sentence; nothing when they ran as planned, as far as anybody can tell.
 pub fn odd(plan: &Plan, ran: &BTreeMap<&str, u32>) -> Option<String> {
     let seen: u32 = ran.values().sum();
-    // A rank that nobody saw could be anywhere, so only a full count can be judged.
-    if plan.ranks != Some(seen) || plan.slot_count() < u64::from(seen) {
+    // A rank that nobody saw could be anywhere, so only a full count can be judged; where nobody knows how many there are to
+    // be, every rank that was seen counts.
+    let may_judge = seen > 0 && plan.ranks.is_none_or(|ranks| ranks == seen);
+    if !may_judge || plan.slot_count() < u64::from(seen) {
         return None;
     }
     let on = |name: &str| ran.get(name).copied().unwrap_or(0);
@@ -19,7 +21,7 @@ pub fn odd(plan: &Plan, ran: &BTreeMap<&str, u32>) -> Option<String> {
             format!("{} ran {} of {seen} ranks but has {slots}", host.name, on(&host.name))
         })
         .collect();
-    if told.is_empty() {
+    if told.is_empty() && plan.ranks.is_some() {
         return None;
     }
     let mut idle = plan.hosts.iter().filter(|host| host.slots > 0 && on(&host.name) == 0);
@@ -31,7 +33,7 @@ pub fn odd(plan: &Plan, ran: &BTreeMap<&str, u32>) -> Option<String> {
         };
         told.push(format!("{}{others} ran none", first.name));
     }
-    Some(told.join("; "))
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 #[cfg(test)]
@@ -60,6 +62,16 @@ mod tests {
             told(0, [2, 0]).as_deref(),
             Some("sample-work-0 ran 2 of 2 ranks but has 1 slot; sample-work-1 ran none")
         );
+    }
+
+    #[test]
+    fn where_nobody_knows_how_many_ranks_there_are_a_host_without_any_is_told() {
+        let mut plan = plan(EngineKind::Kubernetes, |_| {});
+        plan.ranks = None;
+        let told = |ran: &[(&'static str, u32)]| odd(&plan, &ran.iter().copied().collect());
+        assert_eq!(told(&[("sample-work-0", 1)]).as_deref(), Some("sample-work-1 ran none"));
+        assert_eq!(told(&[("sample-work-0", 1), ("sample-work-1", 1)]), None);
+        assert_eq!(told(&[]), None, "nothing is known");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use unisono_plan::bind::promised_files;
 
 use super::Rendering;
-use crate::marks::HOME;
+use crate::marks::{CONFIG_FILES, DISCOVER_HOSTS, HOME};
 
 impl Rendering<'_> {
     /// The ConfigMap.
@@ -28,8 +28,19 @@ impl Rendering<'_> {
         promised
             .filter_map(|(path, file)| {
                 let (_, name) = path.rsplit_once('/')?;
-                Some((name.to_owned(), Value::from(file.text)))
+                let text = if name == DISCOVER_HOSTS { following(&file.text) } else { file.text };
+                Some((name.to_owned(), Value::from(text)))
             })
             .collect()
     }
+}
+
+/// The script that prints hosts, in a form that goes on to the newest one: where it is mounted for itself it stays as it was when
+/// its container began.
+fn following(script: &str) -> String {
+    let newest = format!("{CONFIG_FILES}/{DISCOVER_HOSTS}");
+    let follow = format!(
+        "#!/bin/sh\nif [ \"$0\" != {newest} ] && [ -x {newest} ]; then exec {newest}; fi\n"
+    );
+    script.strip_prefix("#!/bin/sh\n").map_or_else(|| script.to_owned(), |rest| follow + rest)
 }

@@ -9,7 +9,7 @@ use super::labels::set;
 use super::start::{END_FILE, Start, pod_uid, ready};
 use super::table::is_large;
 use super::template::{Template, list_in, object, object_in};
-use crate::marks::{self, AGENT_FILES, HOME, INSTALL, READY};
+use crate::marks::{self, AGENT_FILES, CONFIG_FILES, HOME, INSTALL, READY};
 
 /// Volumes of ours.
 const AGENT: &str = "unisono-agent";
@@ -254,6 +254,10 @@ impl Rendering<'_> {
             .collect();
         let name = self.plan.names.config_map();
         template.add_volume(json!({"name": CONFIG, "configMap": {"name": name, "items": items}}));
+        if mounted.iter().any(|file| matches!(file.content, FileContent::DiscoverHosts { .. })) {
+            // What is mounted by itself never changes; what is mounted as a whole does.
+            template.mount(json!({"name": CONFIG, "mountPath": CONFIG_FILES, "readOnly": true}));
+        }
         for file in mounted {
             let (_, name) = file.path.rsplit_once('/').unwrap_or_default();
             template.mount(json!({

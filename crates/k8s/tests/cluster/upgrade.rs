@@ -45,7 +45,9 @@ pub(crate) fn running(cluster: &Cluster) -> anyhow::Result<()> {
             let spec = json!({"restartPolicy": "Never", "containers": [container("sleep 600")]});
             story.create("/api/v1", "pods", &json!({"metadata": metadata, "spec": spec}))?;
         }
-        let metadata = json!({"name": "old-launcher", "labels": labels("launcher", None), "ownerReferences": owners});
+        // That operator labels the pods of its Job, and the Job itself only with the application.
+        let metadata =
+            json!({"name": "old-launcher", "labels": {"app": "old"}, "ownerReferences": owners});
         let template = json!({
             "metadata": {"labels": labels("launcher", None)},
             "spec": {"restartPolicy": "OnFailure", "containers": [container("until test -e /tmp/go; do sleep 0.1; done")]},

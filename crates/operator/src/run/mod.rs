@@ -185,7 +185,11 @@ mod tests {
                 let body = request.into_body().collect_bytes().await?;
                 let mut lease: Value = serde_json::from_slice(&body).unwrap_or_default();
                 let failure = |code: u16| {
-                    (code, json!({"kind": "Status", "code": code, "reason": "x", "message": "x"}))
+                    let reason = if code == 404 { "NotFound" } else { "InternalError" };
+                    (
+                        code,
+                        json!({"kind": "Status", "code": code, "reason": reason, "message": "x"}),
+                    )
                 };
                 let (code, answer) = match (path.contains("/leases"), method) {
                     (true, Method::GET) => failure(404),

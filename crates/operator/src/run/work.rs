@@ -6,14 +6,14 @@ use std::time::Duration;
 use kube::Client;
 use tokio::time::Instant;
 use unisono_engine::{Clock, Engine, Recorded, SystemClock, tick};
-use unisono_job::{Note, Severity};
+use unisono_job::{Dialect, Note, Severity};
 use unisono_k8s::{
     ApplyError, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource, Settings,
     WriteError, kubeflow, observe, prior, told_why,
 };
 use unisono_plan::conditions::{Happening, happenings, warnings};
 use unisono_plan::notes::codes::SLOTS_IDLE;
-use unisono_plan::{Plan, Status, Time, Verdict, Why, lay_out, step};
+use unisono_plan::{Plan, Stage, Status, Time, Verdict, Why, lay_out, step};
 
 use super::key::Key;
 use super::serve::Health;
@@ -22,6 +22,9 @@ use super::{events, refusal};
 
 /// A change of mere counts waits this long for the next one, so that many pods that come up one by one cost few writes.
 const COALESCE: Duration = Duration::from_secs(1);
+
+/// Pods that go are told this often: nobody acts on how many are left.
+const COALESCE_AT_THE_END: Duration = Duration::from_secs(10);
 
 /// How long to wait for the watches to show what was just written, and how often to look.
 const CATCH_UP: Duration = Duration::from_secs(2);
@@ -172,7 +175,7 @@ impl Worker {
             KubernetesEngine::new(self.client.clone(), self.settings.clone(), object, children);
         let mut engine = engine.settled(memory.is_settled);
         let unchanged = preview.status == prior && engine.has_told(&preview.why);
-        if let Some(later) = memory.written.map(|written| written + COALESCE)
+        if let Some(later) = memory.written.map(|written| written + patience(&preview.status))
             && !unchanged
             && only_counts_differ(&prior, &preview.status)
             && Instant::now() < later
@@ -377,6 +380,16 @@ impl LookError {
     }
 }
 
+/// How long mere counts may wait to be written. That the last pod is gone is news to whoever waits for room.
+fn patience(status: &Status) -> Duration {
+    let is_over = matches!(status.stage, Stage::Suspended | Stage::Ended(_));
+    match (is_over, status.groups.iter().any(|group| group.existing > 0)) {
+        (true, true) => COALESCE_AT_THE_END,
+        (true, false) => Duration::ZERO,
+        (false, _) => COALESCE,
+    }
+}
+
 /// Whether a status says nothing new but how many members are up.
 fn only_counts_differ(prior: &Status, status: &Status) -> bool {
     let mut counted = prior.clone();
@@ -396,16 +409,28 @@ fn news(plan: &Plan, prior: &Status, status: &Status, notes: &[Note]) -> Vec<Hap
 /// What is odd about a file: warnings, and slots that stay empty, because somebody pays for them.
 fn odd(notes: &[Note], plan: &Plan) -> Vec<Happening> {
     let is_told = |note: &&Note| note.severity() == Severity::Warning || *note.code == SLOTS_IDLE;
-    notes.iter().chain(&plan.notes).filter(is_told).take(MOST_WARNINGS).map(warning).collect()
+    let told = notes.iter().chain(&plan.notes).filter(is_told).take(MOST_WARNINGS);
+    told.map(|note| warning(note, plan.told_as())).collect()
 }
 
-fn warning(note: &Note) -> Happening {
+fn warning(note: &Note, dialect: Dialect) -> Happening {
     let place = note.place.as_ref().map(|place| format!("{}: ", place.path)).unwrap_or_default();
     let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     Happening {
         is_warning: true,
-        reason: "ValidationWarning".to_owned(),
+        reason: reason(note, dialect).to_owned(),
         message: format!("{place}{}{hint}", note.message),
+    }
+}
+
+/// The one word for what is odd. Some had one before.
+fn reason(note: &Note, dialect: Dialect) -> &'static str {
+    let place = note.place.as_ref().map_or("", |place| place.path.as_str());
+    match dialect {
+        _ if !place.ends_with("template.spec.restartPolicy") => "ValidationWarning",
+        Dialect::KubeflowV2beta1 => "SetPodTemplateRestartPolicy",
+        Dialect::KubeflowV1alpha2 | Dialect::KubeflowV1 => "SettedPodTemplateRestartPolicy",
+        _ => "ValidationWarning",
     }
 }
 
@@ -422,7 +447,61 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use unisono_plan::GroupCounts;
+
     use super::*;
+
+    /// What is told of a job of that version when it is first seen.
+    fn first_news(version: &str, template: &str) -> Vec<(String, String)> {
+        let text = format!(
+            "apiVersion: kubeflow.org/{version}\nkind: MPIJob\nmetadata: {{name: pi}}\nspec:\n  slotsPerWorker: 4\n  \
+             mpiReplicaSpecs:\n    Launcher: {{template: {{spec: {{{template}containers: [{{name: main, image: lab/pi:1, \
+             command: [mpirun, -n, \"2\", /pi]}}]}}}}}}\n    Worker: {{replicas: 2, template: {{spec: {{containers: [{{name: main, \
+             image: lab/pi:1}}]}}}}}}\n"
+        );
+        let reading =
+            unisono_dialect::read(text.as_bytes(), &unisono_dialect::Options::default()).remove(0);
+        let job = reading.job.unwrap_or_else(|| panic!("{:?}", reading.notes));
+        let plan = lay_out(&job, &Settings::new("x").facts("lab"), 1);
+        let status = Status { created: Some(Time(1)), ..Status::default() };
+        let news = news(&plan, &Status::default(), &status, &reading.notes);
+        news.into_iter().map(|it| (it.reason, it.message)).collect()
+    }
+
+    #[test]
+    fn slots_that_stay_empty_are_told_once() {
+        let news = first_news("v2beta1", "");
+        assert_eq!(news.len(), 1, "{news:?}");
+        assert!(news[0].0 == "ValidationWarning" && news[0].1.contains("slots"), "{news:?}");
+    }
+
+    #[test]
+    fn a_restart_policy_in_a_template_is_told_in_the_word_of_each_version() {
+        let reasons = |version| -> Vec<String> {
+            first_news(version, "restartPolicy: Always, ").into_iter().map(|it| it.0).collect()
+        };
+        for (version, reason) in [
+            ("v2beta1", "SetPodTemplateRestartPolicy"),
+            ("v1", "SettedPodTemplateRestartPolicy"),
+            ("v1alpha2", "SettedPodTemplateRestartPolicy"),
+        ] {
+            assert!(
+                reasons(version).iter().any(|it| it == reason),
+                "{version}: {:?}",
+                reasons(version)
+            );
+        }
+    }
+
+    #[test]
+    fn how_many_pods_are_left_may_wait_and_that_none_is_left_may_not() {
+        let with = |existing| {
+            let groups = vec![GroupCounts { existing, ..GroupCounts::default() }];
+            patience(&Status { stage: Stage::Suspended, groups, ..Status::default() })
+        };
+        assert!(with(3) > COALESCE);
+        assert_eq!(with(0), Duration::ZERO);
+    }
 
     #[test]
     fn a_look_that_does_not_come_back_leaves_what_metrics_need_to_forget_the_job() {

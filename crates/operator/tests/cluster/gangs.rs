@@ -24,6 +24,7 @@ pub(crate) fn coscheduled(cluster: &Cluster) -> anyhow::Result<()> {
             ensure!(*scheduler == COSCHEDULER, "{scheduler}");
         }
         story.until("gang", "without a PodGroup", |_| groups.are_gone("gang"))?;
+        groups.launcher_last()?;
         operator.terminate()
     })
 }
@@ -39,6 +40,7 @@ pub(crate) fn of_others(cluster: &Cluster) -> anyhow::Result<()> {
             groups.define()?;
             let operator = story.operator(&Start { gang, ..Start::default() })?;
             groups.run_past_an_obstacle(&job("v2beta1", gang, HELLO))?;
+            groups.follows_its_workers(gang)?;
             story.merge(gang, &json!({"spec": {"runPolicy": {"suspend": true}}}))?;
             story.until(gang, "without a gang", |_| groups.are_gone(gang))?;
             operator.terminate()?;
@@ -96,6 +98,26 @@ impl Groups<'_> {
             })
         };
         story.until(name, "a gang", is_owned).map(|_| ())
+    }
+
+    /// A launcher that waits for its workers is none that they wait for.
+    fn launcher_last(&self) -> anyhow::Result<()> {
+        let mut late = job("v2beta1", "late", HELLO);
+        late["spec"]["launcherCreationPolicy"] = json!("WaitForWorkersReady");
+        self.story.create(&late)?;
+        self.story.succeeds("late").map(|_| ())
+    }
+
+    /// A gang is as large as its job.
+    fn follows_its_workers(&self, name: &str) -> anyhow::Result<()> {
+        let (story, api) = (self.story, self.story.cluster.api());
+        let path = format!("{}/{name}", self.path());
+        let is = |least: u32| api.get(&path).is_ok_and(|it| it["spec"]["minMember"] == least);
+        story.until(name, "three pods large", |_| is(3))?;
+        story.until(name, "three pods", |_| story.pods(name).is_ok_and(|it| it.len() == 3))?;
+        let workers = json!({"mpiReplicaSpecs": {"Worker": {"replicas": 1}}});
+        story.merge(name, &json!({"spec": workers}))?;
+        story.until(name, "two pods large", |_| is(2)).map(|_| ())
     }
 
     fn define(&self) -> anyhow::Result<()> {

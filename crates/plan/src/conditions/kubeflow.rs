@@ -6,7 +6,7 @@ use serde::Serialize;
 use unisono_job::{Dialect, System};
 
 use super::{Condition, ConditionView, Happening, RANKS_ELSEWHERE, failure_sentence};
-use crate::{Cause, EndReason, Plan, Stage, Status, Time, Verdict};
+use crate::{Cause, End, EndReason, Plan, Stage, Status, Time, Verdict};
 
 /// Condition types.
 const CREATED: &str = "Created";
@@ -20,6 +20,11 @@ const SPREAD: &str = "Spread";
 
 /// Messages longer than this are cut, as that operator cuts them.
 const LONGEST_MESSAGE: usize = 1024;
+const MARK_OF_A_CUT: &str = "...";
+
+/// What a launcher Job says when its retries are used up.
+const BACKOFF: &str = "BackoffLimitExceeded";
+const BACKOFF_MESSAGE: &str = "Job has reached the specified backoff limit";
 
 pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time) {
     let job = Told::of(plan);
@@ -41,23 +46,33 @@ pub(super) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time
         status.conditions.retain(|condition| condition.kind != RESTARTING);
         job.set(status, RUNNING, true, "Running", "is running.", since.min(now));
     }
-    update_suspended(&job, prior, status, now);
+    update_suspended(&job, plan, prior, status, now);
     if let Some(odd) = status.odd_spread.clone() {
         put(status, SPREAD, false, RANKS_ELSEWHERE.to_owned(), odd, now);
     }
     if status.is_terminal() && !prior.is_terminal() {
         update_ended(&job, plan, status, now);
     }
+    end_with_what_holds(&mut status.conditions);
 }
 
-fn update_suspended(job: &Told<'_>, prior: &Status, status: &mut Status, now: Time) {
+/// Whoever shows one condition, as `kubectl get` does, shows the last: it must be one that holds.
+fn end_with_what_holds(conditions: &mut Vec<Condition>) {
+    if let Some(at) = conditions.iter().rposition(|condition| condition.holds) {
+        let newest = conditions.remove(at);
+        conditions.push(newest);
+    }
+}
+
+fn update_suspended(job: &Told<'_>, plan: &Plan, prior: &Status, status: &mut Status, now: Time) {
     let (was, is) = (prior.stage == Stage::Suspended, status.stage == Stage::Suspended);
     if is && !was {
-        let message = format!("{} suspended", job.kind);
-        put(status, SUSPENDED, true, job.reason("Suspended"), message, now);
-        if holds(status, RUNNING) {
+        // The newest version says so even of a job that never ran.
+        if holds(status, RUNNING) || plan.told_as() == Dialect::KubeflowV2beta1 {
             job.set(status, RUNNING, false, "Suspended", "is suspended.", now);
         }
+        let message = format!("{} suspended", job.kind);
+        put(status, SUSPENDED, true, job.reason("Suspended"), message, now);
     } else if was && !is && !status.is_terminal() {
         let message = format!("{} resumed", job.kind);
         put(status, SUSPENDED, false, job.reason("Resumed"), message, now);
@@ -97,14 +112,22 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
         return (job.reason("Failed"), plain);
     };
     let evicted = end.cause == Some(Cause::Evicted);
+    let pod_reason = pod_reason(plan, end);
     match plan.told_as() {
         Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 => (job.reason("Failed"), plain),
-        Dialect::KubeflowV1 if !evicted => (job.reason("Failed"), plain),
+        Dialect::KubeflowV1 if !evicted => {
+            (pod_reason.map_or_else(|| job.reason("Failed"), str::to_owned), plain)
+        }
         Dialect::Unisono => {
             let rule = end.reason.text();
             let why = failure_sentence(plan, status)
                 .map_or_else(|| rule.to_owned(), |it| format!("{it}; {rule}"));
             (format!("{:?}", end.reason), cut(why))
+        }
+        // Its launcher Job gives up on a launcher; workers have no Job.
+        Dialect::KubeflowV2beta1 if pod_reason.is_some() => {
+            let reason = format!("{BACKOFF}/{}", pod_reason.unwrap_or_default());
+            (reason, cut(with_cause(BACKOFF_MESSAGE, failure_sentence(plan, status))))
         }
         _ if evicted => {
             let why = evicted_workers(plan, status).or_else(|| failure_sentence(plan, status));
@@ -113,28 +136,35 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
         _ => {
             let (reason, message) = match end.reason {
                 EndReason::DeadlineExceeded => {
-                    ("DeadlineExceeded", "Job was active longer than specified deadline".to_owned())
+                    ("DeadlineExceeded", "Job was active longer than specified deadline")
                 }
-                EndReason::RetriesExhausted | EndReason::NotRetriable => (
-                    "BackoffLimitExceeded",
-                    "Job has reached the specified backoff limit".to_owned(),
-                ),
-                EndReason::LostTooOften => (
-                    "GangRestartsExceeded",
-                    "hosts were lost more often than is allowed".to_owned(),
-                ),
+                EndReason::RetriesExhausted | EndReason::NotRetriable => (BACKOFF, BACKOFF_MESSAGE),
+                EndReason::LostTooOften => {
+                    ("GangRestartsExceeded", "hosts were lost more often than is allowed")
+                }
                 EndReason::StopRequested | EndReason::Completed => {
-                    ("Stopped", "somebody stopped it".to_owned())
+                    ("Stopped", "somebody stopped it")
                 }
             };
-            let message = match failure_sentence(plan, status) {
-                Some(why) if end.reason != EndReason::DeadlineExceeded => {
-                    format!("{message}: {why}")
-                }
-                Some(_) | None => message,
-            };
-            (reason.to_owned(), cut(message))
+            let why = failure_sentence(plan, status);
+            let why = why.filter(|_| end.reason != EndReason::DeadlineExceeded);
+            (reason.to_owned(), cut(with_cause(message, why)))
         }
+    }
+}
+
+fn with_cause(message: &str, why: Option<String>) -> String {
+    why.map_or_else(|| message.to_owned(), |why| format!("{message}: {why}"))
+}
+
+/// The word that Kubernetes has on the pod of a launcher which the platform took away; other ends leave none there.
+fn pod_reason(plan: &Plan, end: &End) -> Option<&'static str> {
+    let by_launcher = end.by.and_then(|by| plan.host(by)).is_some_and(|it| it.runs.launches());
+    match end.cause.filter(|_| by_launcher)? {
+        Cause::Evicted => Some("Evicted"),
+        Cause::Preempted => Some("Preempting"),
+        Cause::NodeLost => Some("NodeLost"),
+        Cause::Exited | Cause::OutOfMemory | Cause::CannotStart | Cause::Deleted => None,
     }
 }
 
@@ -151,12 +181,15 @@ fn evicted_workers(plan: &Plan, status: &Status) -> Option<String> {
 }
 
 fn cut(mut message: String) -> String {
-    let mut at = LONGEST_MESSAGE.min(message.len());
+    if message.len() <= LONGEST_MESSAGE {
+        return message;
+    }
+    let mut at = LONGEST_MESSAGE - MARK_OF_A_CUT.len();
     while !message.is_char_boundary(at) {
         at -= 1;
     }
     message.truncate(at);
-    message
+    message + MARK_OF_A_CUT
 }
 
 /// How a job is spoken of.
@@ -239,7 +272,11 @@ pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Ha
         .map(|condition| Happening {
             is_warning: condition.kind == FAILED,
             reason: condition.reason.clone(),
-            message: condition.message.clone(),
+            // That operator ends the sentence only in the condition.
+            message: match condition.kind.as_str() {
+                RUNNING => condition.message.trim_end_matches('.').to_owned(),
+                _ => condition.message.clone(),
+            },
         })
         .collect()
 }
@@ -343,3 +380,6 @@ fn capitalised(name: &str) -> String {
         .next()
         .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
+
+#[cfg(test)]
+mod tests;
