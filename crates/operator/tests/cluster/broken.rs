@@ -28,7 +28,7 @@ pub(crate) fn calls_fail(cluster: &Cluster) -> anyhow::Result<()> {
         operator.terminate()?;
         Ok(left)
     })?;
-    // By the third of its first thirty calls each of these has failed, and together they fail in every way.
+    // Three or more of the first thirty calls of each fail, and together they fail in every way.
     let logs = at_once(vec![2, 6, 10, 12], |seed| {
         tell_alone(cluster, &format!("calls-fail-{seed}"), |story| {
             let faults = Faults { seed, one_in: 10, ..Faults::default() };

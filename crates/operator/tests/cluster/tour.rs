@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use unisono_job::Policies;
 use unisono_testcluster::{Cluster, wait};
 
-use crate::story::{GATED, PATIENCE, Story, condition, holds, job, tell};
+use crate::operator::Start;
+use crate::story::{GATED, PATIENCE, Story, condition, holds, job, tell, tell_alone};
 use crate::support::put;
 
 /// A condition as its version writes it: kind, state, reason, and how the message ends.
@@ -136,37 +137,44 @@ pub(crate) fn scaled_down(cluster: &Cluster) -> anyhow::Result<()> {
     })
 }
 
-/// A worker that has ended by itself stays for its log under Running, and goes under All.
+/// A worker that has ended by itself stays for its log under Running, and goes under All. It must have ended when the operator hears
+/// of the job's end: before, it would be missed, and after, it would be removed.
 pub(crate) fn clean_up_of_the_ended(cluster: &Cluster) -> anyhow::Result<()> {
-    tell(cluster, "tour-clean-up", |story, _| {
-        for policy in ["Running", "All"] {
+    tell_alone(cluster, "tour-clean-up", |story| {
+        let operator = story.operator(&Start::default())?;
+        let jobs = [("Running", vec!["ended-running-worker-1"]), ("All", vec![])];
+        for (policy, _) in &jobs {
             let name = format!("ended-{}", policy.to_lowercase());
             let mut cleaned = job("v2beta1", &name, GATED);
             cleaned["spec"]["runPolicy"] = json!({"cleanPodPolicy": policy});
             let worker = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0/command";
-            // The second worker is done before the job is; what it waits for is that all have been heard of.
-            let line = "case $HOSTNAME in *-worker-1) until test -e /tmp/go; do sleep 0.1; done;; *) sleep 600;; esac";
-            put(&mut cleaned, worker, json!(["sh", "-c", line]))?;
+            put(&mut cleaned, worker, json!(["sh", "-c", GATED]))?;
             story.create(&cleaned)?;
         }
-        for (policy, left) in [("running", vec!["ended-running-worker-1"]), ("all", vec![])] {
-            let name = format!("ended-{policy}");
-            story.until(&name, "running", |job| holds(job, "Running"))?;
-            let worker = format!("{name}-worker-1");
-            story.kubectl(&["exec", &worker, "--", "touch", "/tmp/go"])?;
-            wait::until(PATIENCE, "the worker to end", || {
-                let path = format!("{}/{worker}", story.path("/api/v1", "pods"));
-                let pod = story.cluster.api().get(&path)?;
-                Ok((pod["status"]["phase"] == "Succeeded").then_some(()))
-            })?;
-            story.open(&name)?;
+        for name in ["ended-running", "ended-all"] {
+            story.until(name, "running", |job| holds(job, "Running"))?;
+        }
+        operator.terminate()?;
+        for name in ["ended-running", "ended-all"] {
+            for pod in [format!("{name}-worker-1"), format!("{name}-launcher")] {
+                story.kubectl(&["exec", &pod, "--", "touch", "/tmp/go"])?;
+                wait::until(PATIENCE, &format!("{pod} to end"), || {
+                    let path = format!("{}/{pod}", story.path("/api/v1", "pods"));
+                    let pod = story.cluster.api().get(&path)?;
+                    Ok((pod["status"]["phase"] == "Succeeded").then_some(()))
+                })?;
+            }
+        }
+        let operator = story.operator(&Start::default())?;
+        for (policy, left) in jobs {
+            let name = format!("ended-{}", policy.to_lowercase());
             story.succeeds(&name)?;
             story.until(&name, "cleaned up", |_| {
                 let pods = story.pods(&name).unwrap_or_default();
                 pods.iter().filter(|it| it.contains("-worker-")).eq(left.iter())
             })?;
         }
-        Ok(())
+        operator.terminate()
     })
 }
 

@@ -17,6 +17,8 @@ pub(crate) fn health(cluster: &Cluster) -> anyhow::Result<()> {
         operator.says("working")?;
         story.create(&job("v2beta1", "seen", HELLO))?;
         story.succeeds("seen")?;
+        // What happened is told after it was written down.
+        operator.says("MPIJobSucceeded")?;
         ensure!(operator.answer(cluster, "/healthz")? == "ok\n", "it is not alive");
         ensure!(operator.answer(cluster, "/readyz")? == "ready\n", "it is not ready");
         let numbers = operator.answer(cluster, "/metrics")?;
