@@ -6,17 +6,18 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
+use crate::kube_batch::mpi;
 use crate::story::{Story, tell};
 use crate::support::prepare;
 
 /// How long a small job may take on a machine that does other things, too.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Says where each rank runs.
 const HELLO: &str = "mpirun /programs/openmpi4/hello";
 
 /// One job object of any kind.
-struct Job<'story> {
+pub(crate) struct Job<'story> {
     story: &'story Story<'story>,
     name: String,
     path: String,
@@ -24,7 +25,7 @@ struct Job<'story> {
 }
 
 impl<'story> Job<'story> {
-    fn create(story: &'story Story<'story>, object: &Value) -> anyhow::Result<Self> {
+    pub(crate) fn create(story: &'story Story<'story>, object: &Value) -> anyhow::Result<Self> {
         let text = |value: &Value| value.as_str().map(str::to_owned).context("no text");
         let (version, name) = (text(&object["apiVersion"])?, text(&object["metadata"]["name"])?);
         let plural = format!("{}s", text(&object["kind"])?.to_lowercase());
@@ -33,12 +34,12 @@ impl<'story> Job<'story> {
         Ok(Self { story, path: format!("{all}/{name}"), name, uid })
     }
 
-    fn object(&self) -> anyhow::Result<Value> {
+    pub(crate) fn object(&self) -> anyhow::Result<Value> {
         self.story.cluster.api().get(&self.path)
     }
 
     /// Waits until the job is as wanted.
-    fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+    pub(crate) fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
         let found = wait::until(PATIENCE, &format!("{} to be {what}", self.name), || {
             let object = self.object()?;
             Ok(is(&object).then_some(object))
@@ -64,13 +65,13 @@ impl<'story> Job<'story> {
     }
 
     /// What all its pods said.
-    fn said(&self) -> anyhow::Result<String> {
+    pub(crate) fn said(&self) -> anyhow::Result<String> {
         let selector = format!("--selector=unisono.dev/job-uid={}", self.uid);
         self.story.kubectl(&["logs", &selector, "--tail=-1", "--prefix", "--ignore-errors"])
     }
 
     /// Waits until the operator removes it, because its time is up.
-    fn expires(&self, fields: &Value) -> anyhow::Result<()> {
+    pub(crate) fn expires(&self, fields: &Value) -> anyhow::Result<()> {
         self.story.cluster.api().merge(&self.path, fields)?;
         wait::until(PATIENCE, &format!("{} to be gone", self.name), || {
             Ok(self.story.cluster.api().find(&self.path)?.is_none().then_some(()))
@@ -104,7 +105,7 @@ fn group(name: &str, fields: Value) -> Value {
 }
 
 /// Every rank is where the list says, and there are no others.
-fn ranks_are(said: &str, hosts: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn ranks_are(said: &str, hosts: &[&str]) -> anyhow::Result<()> {
     for (rank, host) in hosts.iter().enumerate() {
         let line = format!("rank {rank} of {} on {host}", hosts.len());
         ensure!(said.contains(&line), "no {line:?} in {said}");
@@ -213,128 +214,6 @@ pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
         }
         Ok(())
     })
-}
-
-/// An `MPI` of either shape with two pods, whose executor runs the line.
-fn mpi(name: &str, whole: bool, line: &str) -> Value {
-    let spec = json!({
-        "completions": 2,
-        "parallelism": 2,
-        "backoffLimit": 0,
-        "template": {"spec": {
-            "terminationGracePeriodSeconds": 1,
-            "containers": [{
-                "name": "m",
-                "image": Image::OpenMpi4.reference(),
-                "imagePullPolicy": "Never",
-                "command": ["sh", "-c", line],
-            }],
-        }},
-    });
-    let spec = match whole {
-        true => json!({
-            "job": {"apiVersion": "batch/v1", "kind": "Job", "spec": spec},
-            "podGroup": {"spec": {"minMember": 2}},
-        }),
-        false => json!({"job": spec}),
-    };
-    json!({
-        "apiVersion": "scheduling.incubator.k8s.io/v1alpha1",
-        "kind": "MPI",
-        "metadata": {"name": name},
-        "spec": spec,
-    })
-}
-
-fn ended_as(job: &Value, kind: &str) -> bool {
-    job["status"]["job"]["conditions"][0]["type"] == kind
-}
-
-pub(crate) fn kube_batch(cluster: &Cluster) -> anyhow::Result<()> {
-    tell(cluster, "kube-batch", |story, _| {
-        let obstacles = obstacles(story, "tri")?;
-        let whole = Job::create(story, &{
-            let mut whole = mpi("tri", true, &format!("cat /mpi/hostfile && {HELLO}"));
-            whole["metadata"]["annotations"] = json!({"unisono.dev/network-policy": "true"});
-            whole
-        })?;
-        let bare = Job::create(story, &mpi("duo", false, HELLO))?;
-        let failing = Job::create(story, &mpi("bad", false, "mpirun sh -c 'exit 7'"))?;
-        // The binding is made after the role that it names, and so it is in the way later.
-        let (binding, others) = obstacles.split_first().context("no obstacles")?;
-        for (times, freed) in [(1, others), (2, std::slice::from_ref(binding))] {
-            whole.until("told that names are taken", |job| {
-                let told = story.events(job).unwrap_or_default();
-                told.iter().filter(|it| it.1 == "ErrResourceExists").count() >= times
-            })?;
-            freed.iter().try_for_each(|path| cluster.api().delete(path).map(drop))?;
-        }
-        for (job, name) in [(&whole, "tri"), (&bare, "duo")] {
-            let is_over = |job: &Value| job["status"]["job"]["completionTime"].is_string();
-            let ended = job.until("at its end", is_over)?;
-            ensure!(ended_as(&ended, "Complete"), "{}\n{}", ended["status"], job.said()?);
-            ranks_are(&job.said()?, &[&format!("{name}-0"), &format!("{name}-1")])?;
-            let told = story.events(&ended)?;
-            ensure!(
-                told.iter().any(|it| it.1 == "ValidationWarning"),
-                "no word of gangs: {told:?}"
-            );
-        }
-        ensure!(whole.said()?.contains("] tri-0\n"), "{}", whole.said()?);
-        contract(story)?;
-        bare.until("without running pods", |job| job["status"]["job"]["active"] == 0)?;
-        story.kubectl(&["wait", "--for=condition=complete", "job/duo", "--timeout=30s"])?;
-        failing.until("failed", |job| ended_as(job, "Failed"))?;
-        bare.expires(&json!({"spec": {"job": {"ttlSecondsAfterFinished": 0}}}))
-    })
-}
-
-/// What kube-batch promised is there, and filled.
-fn contract(story: &Story<'_>) -> anyhow::Result<()> {
-    let data = |name: &str| -> anyhow::Result<Value> {
-        let path = format!("{}/{name}", story.path("/api/v1", "configmaps"));
-        Ok(story.cluster.api().get(&path)?["data"].clone())
-    };
-    ensure!(data("tri-hostfile")?["hostfile"] == "tri-0\ntri-1\n");
-    let filled = data("tri-mpi-data")?;
-    ensure!(filled["executor"] == "tri-0", "{filled}");
-    let hosts = filled["hosts"].as_str().context("no hosts")?;
-    ensure!(hosts.lines().count() == 2 && hosts.contains(" tri-1\n"), "{hosts}");
-    let account = format!("system:serviceaccount:{}:tri-sa", story.namespace);
-    for (verb, what, answer) in
-        [("get", "pods/tri-1", "yes"), ("get", "secrets/tri-agent", "no"), ("list", "pods", "no")]
-    {
-        let words = ["auth", "can-i", verb, what, "--as", &account, "--namespace", story.namespace];
-        let output = story.cluster.try_kubectl(&words)?;
-        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        ensure!(said == answer, "{verb} {what}: {said}");
-    }
-    Ok(())
-}
-
-/// Objects of somebody else that have the names of a job's own; where they are leaves.
-fn obstacles(story: &Story<'_>, job: &str) -> anyhow::Result<Vec<String>> {
-    let rbac = "/apis/rbac.authorization.k8s.io/v1";
-    let reference = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "x"});
-    let mut paths = Vec::new();
-    for (api, plural, ending, fields) in [
-        (rbac, "rolebindings", "rolebinding", json!({"roleRef": reference, "subjects": []})),
-        ("/api/v1", "serviceaccounts", "sa", json!({})),
-        (rbac, "roles", "role", json!({"rules": []})),
-        (
-            "/apis/networking.k8s.io/v1",
-            "networkpolicies",
-            "agent",
-            json!({"spec": {"podSelector": {}}}),
-        ),
-    ] {
-        let (all, name) = (story.path(api, plural), format!("{job}-{ending}"));
-        let mut object = fields;
-        object["metadata"] = json!({"name": name});
-        story.cluster.api().create(&all, &object)?;
-        paths.push(format!("{all}/{name}"));
-    }
-    Ok(paths)
 }
 
 /// What can never run is refused by the API server, with a reason.

@@ -10,6 +10,7 @@ mod flavours;
 mod gangs;
 mod installed;
 mod kinds;
+mod kube_batch;
 mod life;
 mod losses;
 mod old;
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
         .test("what_somebody_takes_away_is_made_anew", truth::disturbed)
         .test("a_job_that_waits_says_what_is_in_its_way", truth::waiting)
         .test("a_job_whose_pods_are_refused_says_so_and_runs_later", truth::quota)
-        .test("either_shape_of_kube_batch_runs_with_all_it_was_promised", kinds::kube_batch)
+        .test("either_shape_of_kube_batch_runs_with_all_it_was_promised", kube_batch::either_shape)
         .test("roles_of_openpai_reach_each_other_by_name", kinds::openpai)
         .test("groups_of_a_unisonojob_have_slots_of_their_own", kinds::several_groups)
         .test("what_follows_a_failure_depends_on_its_class", kinds::failures)

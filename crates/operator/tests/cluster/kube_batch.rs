@@ -1,0 +1,175 @@
+//! kube-batch's `MPI`, of either shape: everything that it promised is there, filled in time, and ends with its executor.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use unisono_testcluster::{Cluster, Image, wait};
+
+use crate::kinds::{Job, PATIENCE, ranks_are};
+use crate::story::{Story, tell};
+
+/// Says where each rank runs.
+const HELLO: &str = "mpirun /programs/openmpi4/hello";
+
+/// What kube-batch's own users have: Hydra, the variables they read, and the script that reaches another pod.
+const HYDRA: &str = "\
+echo boots by $HYDRA_BOOTSTRAP $HYDRA_BOOTSTRAP_EXEC with $HYDRA_HOST_FILE
+echo reached $(/entry/kubeexec.sh hyd-1 hostname)
+/opt/mpich/bin/mpiexec.hydra -n 2 /programs/mpich/hello";
+
+/// An `MPI` of either shape with two pods, whose executor runs the line.
+pub(crate) fn mpi(name: &str, whole: bool, line: &str) -> Value {
+    let spec = json!({
+        "completions": 2,
+        "parallelism": 2,
+        "backoffLimit": 0,
+        "template": {"spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{
+                "name": "m",
+                "image": Image::OpenMpi4.reference(),
+                "imagePullPolicy": "Never",
+                "command": ["sh", "-c", line],
+            }],
+        }},
+    });
+    let spec = match whole {
+        true => json!({
+            "job": {"apiVersion": "batch/v1", "kind": "Job", "spec": spec},
+            "podGroup": {"spec": {"minMember": 2}},
+        }),
+        false => json!({"job": spec}),
+    };
+    json!({
+        "apiVersion": "scheduling.incubator.k8s.io/v1alpha1",
+        "kind": "MPI",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+fn ended_as(job: &Value, kind: &str) -> bool {
+    job["status"]["job"]["conditions"][0]["type"] == kind
+}
+
+pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
+    tell(cluster, "kube-batch", |story, _| {
+        let obstacles = obstacles(story, "tri")?;
+        let whole = Job::create(story, &{
+            let mut whole = mpi("tri", true, &format!("cat /mpi/hostfile && {HELLO}"));
+            whole["metadata"]["annotations"] = json!({"unisono.dev/network-policy": "true"});
+            whole
+        })?;
+        let bare = Job::create(story, &mpi("duo", false, HELLO))?;
+        let failing = Job::create(story, &mpi("bad", false, "mpirun sh -c 'exit 7'"))?;
+        let hydra = Job::create(story, &{
+            let mut hydra = mpi("hyd", false, HYDRA);
+            let container = &mut hydra["spec"]["job"]["template"]["spec"]["containers"][0];
+            container["image"] = json!(Image::OtherMpis.reference());
+            hydra
+        })?;
+        // The binding is made after the role that it names, and so it is in the way later.
+        let (binding, others) = obstacles.split_first().context("no obstacles")?;
+        let waits_for = |name: &str| {
+            whole.until("told that a name is taken", |job| {
+                let why = job["status"]["unisono"]["why"].to_string();
+                why.contains(&format!("{name} already exists and belongs to somebody else"))
+            })
+        };
+        waits_for("")?;
+        others.iter().try_for_each(|path| cluster.api().delete(path).map(drop))?;
+        waits_for("RoleBinding tri-rolebinding")?;
+        ensure!(data(story, "tri-hostfile")?["hostfile"] == "", "hosts that are not there");
+        ensure!(data(story, "tri-mpi-data")?["executor"] == "", "nobody can be the executor yet");
+        cluster.api().delete(binding)?;
+        let told = story.events(&whole.object()?)?;
+        ensure!(told.iter().any(|it| it.1 == "ErrResourceExists"), "{told:?}");
+        for (job, name) in [(&whole, "tri"), (&bare, "duo")] {
+            let is_over = |job: &Value| job["status"]["job"]["completionTime"].is_string();
+            let ended = job.until("at its end", is_over)?;
+            ensure!(ended_as(&ended, "Complete"), "{}\n{}", ended["status"], job.said()?);
+            ranks_are(&job.said()?, &[&format!("{name}-0"), &format!("{name}-1")])?;
+            let told = story.events(&ended)?;
+            ensure!(
+                told.iter().any(|it| it.1 == "ValidationWarning"),
+                "no word of gangs: {told:?}"
+            );
+        }
+        ensure!(whole.said()?.contains("] tri-0\n"), "{}", whole.said()?);
+        contract(story)?;
+        bare.until("without running pods", |job| job["status"]["job"]["active"] == 0)?;
+        story.kubectl(&["wait", "--for=condition=complete", "job/duo", "--timeout=30s"])?;
+        failing.until("failed", |job| ended_as(job, "Failed"))?;
+        for (pod, code) in [("duo-0", 0), ("duo-1", 0), ("bad-0", 7), ("bad-1", 7)] {
+            ends_with(story, pod, code)?;
+        }
+        let status =
+            whole.until("told about its gang", |job| job["status"]["podGroup"].is_object())?;
+        ensure!(status["status"]["podGroup"]["succeeded"] == 2, "{}", status["status"]);
+        hydra.until("complete", |job| ended_as(job, "Complete"))?;
+        ranks_are(&hydra.said()?, &["hyd-0", "hyd-1"])?;
+        for line in ["boots by rsh /entry/kubeexec.sh with /mpi/hostfile", "reached hyd-1"] {
+            ensure!(hydra.said()?.contains(line), "no {line} in {}", hydra.said()?);
+        }
+        bare.expires(&json!({"spec": {"job": {"ttlSecondsAfterFinished": 0}}}))
+    })
+}
+
+/// What is in a ConfigMap.
+fn data(story: &Story<'_>, name: &str) -> anyhow::Result<Value> {
+    let path = format!("{}/{name}", story.path("/api/v1", "configmaps"));
+    Ok(story.cluster.api().get(&path)?["data"].clone())
+}
+
+/// Waits until a pod, which stays for its log, has ended with that code.
+fn ends_with(story: &Story<'_>, pod: &str, code: i32) -> anyhow::Result<()> {
+    let path = format!("{}/{pod}", story.path("/api/v1", "pods"));
+    wait::until(PATIENCE, &format!("{pod} to end with {code}"), || {
+        let pod = story.cluster.api().get(&path)?;
+        let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+        Ok((ended["exitCode"] == code).then_some(()))
+    })
+}
+
+/// What kube-batch promised is there, and filled.
+fn contract(story: &Story<'_>) -> anyhow::Result<()> {
+    ensure!(data(story, "tri-hostfile")?["hostfile"] == "tri-0\ntri-1\n");
+    let filled = data(story, "tri-mpi-data")?;
+    ensure!(filled["executor"] == "tri-0", "{filled}");
+    let hosts = filled["hosts"].as_str().context("no hosts")?;
+    ensure!(hosts.lines().count() == 2 && hosts.contains(" tri-1\n"), "{hosts}");
+    let account = format!("system:serviceaccount:{}:tri-sa", story.namespace);
+    for (verb, what, answer) in
+        [("get", "pods/tri-1", "yes"), ("get", "secrets/tri-agent", "no"), ("list", "pods", "no")]
+    {
+        let words = ["auth", "can-i", verb, what, "--as", &account, "--namespace", story.namespace];
+        let output = story.cluster.try_kubectl(&words)?;
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        ensure!(said == answer, "{verb} {what}: {said}");
+    }
+    Ok(())
+}
+
+/// Objects of somebody else that have the names of a job's own; where they are leaves.
+fn obstacles(story: &Story<'_>, job: &str) -> anyhow::Result<Vec<String>> {
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let reference = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "x"});
+    let mut paths = Vec::new();
+    for (api, plural, ending, fields) in [
+        (rbac, "rolebindings", "rolebinding", json!({"roleRef": reference, "subjects": []})),
+        ("/api/v1", "serviceaccounts", "sa", json!({})),
+        (rbac, "roles", "role", json!({"rules": []})),
+        (
+            "/apis/networking.k8s.io/v1",
+            "networkpolicies",
+            "agent",
+            json!({"spec": {"podSelector": {}}}),
+        ),
+    ] {
+        let (all, name) = (story.path(api, plural), format!("{job}-{ending}"));
+        let mut object = fields;
+        object["metadata"] = json!({"name": name});
+        story.cluster.api().create(&all, &object)?;
+        paths.push(format!("{all}/{name}"));
+    }
+    Ok(paths)
+}
