@@ -135,7 +135,7 @@ kind: UnisonoJob
 metadata: {name: NAME}
 spec:
   groups:
-  - {name: node, replicas: 2, slots: 2, run: LaunchOnFirst, image: IMAGE, code: src, command: [mpirun, -np, '4', ./hello]}
+  - {name: node, replicas: 2, slots: 2, run: LaunchOnFirst, image: IMAGE, code: src, command: [mpirun, -np, '4', sh, -c, 'cksum < large | cmp - large.sum && exec ./hello']}
 "),
 ];
 
@@ -160,6 +160,13 @@ pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
     let program = compile(Program::Hello, &here)?;
     std::fs::create_dir_all(desk.home.path().join("src"))?;
     std::fs::copy(&program, desk.home.path().join("src/hello"))?;
+    // It cannot be made smaller, so it travels in several pieces; every rank looks whether it is whole.
+    let large = "head -c 3000000 /dev/urandom > large && cksum < large > large.sum";
+    let made = Command::new("sh")
+        .args(["-c", large])
+        .current_dir(desk.home.path().join("src"))
+        .status()?;
+    ensure!(made.success(), "{large}: {made}");
     for (name, text) in FILES {
         let file = file_name(text);
         desk.file(&file, &filled(text, name, "/programs/openmpi4/hello"))?;
