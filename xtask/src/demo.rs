@@ -8,6 +8,8 @@ use serde_json::Value;
 
 const COLUMNS: [&str; 6] = ["FILE", "SYSTEM", "HOSTS x SLOTS", "RANKS", "FIRST RANK", "EXIT"];
 
+type Row = [String; 6];
+
 #[expect(clippy::print_stdout, reason = "a demonstration is there to be seen")]
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -32,8 +34,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let runs = json(unisono().args(["list", "--output", "json"]))?;
         rows.push(row(&shown, &plan, &runs));
     }
-    print_table(&rows);
-    println!("\nTry it: target/release/unisono run FILE, with any of these files or your own.");
+    println!("{}", table(&rows));
+    println!("Try it: target/release/unisono run FILE, with any of these files or your own.");
     Ok(())
 }
 
@@ -51,7 +53,7 @@ fn json(command: &mut Command) -> anyhow::Result<Value> {
 }
 
 /// What the plan and the last run tell about one file.
-fn row(file: &str, plan: &Value, runs: &Value) -> [String; 6] {
+fn row(file: &str, plan: &Value, runs: &Value) -> Row {
     let hosts = plan["hosts"].as_array().map_or(&[][..], Vec::as_slice);
     let slots: Vec<u64> =
         hosts.iter().filter_map(|host| host["slots"].as_u64()).filter(|it| *it > 0).collect();
@@ -72,15 +74,42 @@ fn row(file: &str, plan: &Value, runs: &Value) -> [String; 6] {
     ]
 }
 
-#[expect(clippy::print_stdout, reason = "a demonstration is there to be seen")]
-fn print_table(rows: &[[String; 6]]) {
+/// The rows, each column as wide as its widest cell.
+fn table(rows: &[Row]) -> String {
     let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0);
-    for row in rows {
-        let cells: Vec<String> = row
-            .iter()
-            .enumerate()
-            .map(|(at, cell)| format!("{cell:<wide$}", wide = width(at)))
-            .collect();
-        println!("{}", cells.join("  ").trim_end());
+    let line = |row: &Row| {
+        let cells = row.iter().enumerate();
+        let cells = cells.map(|(at, cell)| format!("{cell:<wide$}", wide = width(at)));
+        cells.collect::<Vec<String>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan(slots: &[u64]) -> Value {
+        let hosts: Vec<Value> = slots.iter().map(|slots| json!({"slots": slots})).collect();
+        json!({"job": {"dialect": "kubeflow/v1"}, "hosts": hosts, "ranks": 4})
+    }
+
+    #[test]
+    fn a_row_tells_of_the_plan_and_of_the_last_run() {
+        let runs = json!({"runs": [{"exit": 1}, {"first_rank_ms": 493, "exit": 0}]});
+        let told = |slots: &[u64]| row("a.yaml", &plan(slots), &runs);
+        assert_eq!(told(&[0, 2, 2]), ["a.yaml", "kubeflow/v1", "2 x 2", "4", "493 ms", "0"]);
+        assert_eq!(told(&[3, 1])[2], "3 + 1");
+        assert_eq!(row("a", &plan(&[]), &json!({}))[4..], ["- ms", "-"]);
+    }
+
+    #[test]
+    fn columns_line_up_and_no_line_ends_in_blanks() {
+        let rows = [COLUMNS.map(str::to_owned), row("a.yaml", &plan(&[1]), &json!({}))];
+        let expected = "FILE    SYSTEM       HOSTS x SLOTS  RANKS  FIRST RANK  EXIT\n\
+                        a.yaml  kubeflow/v1  1 x 1          4      - ms        -\n";
+        assert_eq!(table(&rows), expected);
     }
 }

@@ -81,6 +81,11 @@ impl Mpi {
         self.mpirun.parent()?.parent().map(Path::to_owned)
     }
 
+    /// Whether it is run by root and would refuse to be, if variables of ours did not allow it.
+    pub fn is_allowed_as_root(&self) -> bool {
+        self.flavour == Some(Flavour::OpenMpi) && rustix::process::geteuid().is_root()
+    }
+
     /// Puts a mark into the tags of one run's lines, where that can be done, so that nothing a rank writes is taken for one.
     pub fn mark_tags(&mut self, mark: u32) {
         self.tag_form = self.tag_form.map(|form| form.marked(mark));

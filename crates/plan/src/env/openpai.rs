@@ -33,10 +33,13 @@ fn about_the_job(job: &Job, facts: &Facts) -> Vec<Variable> {
         ("PAI_JOB_NAME", name),
         ("PAI_USER_NAME", &facts.user),
         ("PAI_USERNAME", &facts.user),
+        ("HADOOP_USER_NAME", &facts.user),
         ("PAI_DEFAULT_FS_URI", ""),
         ("PAI_FRAMEWORK_NAME", &framework),
         ("FRAMEWORK_NAME", &framework),
         ("FC_FRAMEWORK_NAME", &framework),
+        // The number of the application on YARN; scripts call folders by it.
+        ("APP_ID", &framework),
         ("PAI_VIRTUAL_CLUSTER", cluster),
         ("PAI_JOB_VC_NAME", cluster),
         ("PAI_TASK_ROLE_COUNT", &count),
@@ -147,6 +150,11 @@ pub(super) fn of_host(plan: &Plan, host: &Host) -> Vec<Variable> {
     ]
     .map(|name| Variable::new(name, index.as_str()))
     .into();
+    // Containers had numbers that YARN made up; what scripts need is that no two are the same.
+    let container = format!("{}-{}", plan.job.name, host.name);
+    variables.extend(
+        ["PAI_CONTAINER_ID", "CONTAINER_ID"].map(|name| Variable::new(name, container.as_str())),
+    );
     let mut listed = Vec::new();
     for ports in ports::of_host(plan, host) {
         let numbers = join(&ports.ports);
@@ -166,7 +174,11 @@ pub(super) fn of_host(plan: &Plan, host: &Host) -> Vec<Variable> {
             variables.push(Variable::new(name, first));
         }
     }
-    variables.push(Variable::new("PAI_CONTAINER_HOST_PORT_LIST", listed.concat()));
+    let listed = listed.concat();
+    variables.extend(
+        ["PAI_CONTAINER_HOST_PORT_LIST", "CONTAINER_PORTS"]
+            .map(|name| Variable::new(name, listed.as_str())),
+    );
     variables
 }
 
@@ -184,7 +196,7 @@ pub(super) fn at_start(start: &Start<'_>) -> Vec<Variable> {
 pub(super) fn late(plan: &Plan, addresses: &Addresses) -> Late {
     Late {
         shared: of_all_tasks(plan, addresses),
-        own_address: &["PAI_CONTAINER_HOST_IP", "PAI_CURRENT_CONTAINER_IP"],
+        own_address: &["PAI_CONTAINER_HOST_IP", "PAI_CURRENT_CONTAINER_IP", "CONTAINER_IP"],
         own_folder: &["PAI_WORK_DIR"],
     }
 }

@@ -209,7 +209,10 @@ fn carry_out(
     let addresses = addresses.map_err(could_not("cannot give the hosts addresses"))?;
     let (sender, happenings) = sync_channel(WAITING_LINES);
     listen_for_interrupts(sender.clone()).map_err(could_not("cannot listen for Ctrl-C"))?;
-    let mpi = machine.mpi.as_ref().map(|mpi| mpi.version.clone());
+    let mpi = machine.mpi.as_ref().map(|mpi| match mpi.is_allowed_as_root() {
+        true => format!("{} (allowed to run as root)", mpi.version),
+        false => mpi.version.clone(),
+    });
     let mut report = RunReport::new(plan, &record, args.output, args.raw, mpi, directory.clone());
     context.console.run_begins(&mut report)?;
     let engine =

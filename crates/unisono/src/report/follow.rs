@@ -9,7 +9,7 @@ use unisono_local::{LogUntagger, Piece};
 use unisono_plan::{Plan, Stage, Verdict};
 
 use super::console::Console;
-use super::run::prefix;
+use super::run::{hosts_named, prefix};
 use super::runs::RunView;
 use super::table::counted;
 use crate::cluster::{Applied, ClusterJob, Told};
@@ -147,7 +147,8 @@ impl Console {
             let hosts = job.plan.as_ref().map_or(0, |plan| plan.hosts.len());
             let after = job.status.running_since.map(|at| at.0.saturating_sub(job.created()));
             let after = after.map(|it| format!(" after {}", seconds(it))).unwrap_or_default();
-            self.talk(&format!("{} up{after}\n", counted(hosts, "host")));
+            let names = job.plan.as_ref().map(hosts_named).unwrap_or_default();
+            self.talk(&format!("{} up{after}: {names}\n", counted(hosts, "host")));
         }
         let nobody = "no operator has looked at it yet; `unisono operator install` installs one";
         let why = match job.why.first() {

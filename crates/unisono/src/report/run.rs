@@ -122,6 +122,22 @@ pub(super) fn prefix(rank: Option<u32>, host: &str, width: usize) -> String {
     format!("{style}{rank:>4} {host:<width$} |{style:#} ")
 }
 
+/// More hosts of a group than this are named by the first and the last of them.
+const NAMED: usize = 3;
+
+/// The names of all hosts, for people.
+pub(super) fn hosts_named(plan: &Plan) -> String {
+    let groups = (0_u32..).zip(&plan.job.groups).flat_map(|(at, _)| {
+        let names: Vec<&str> =
+            plan.hosts_of_group(at).iter().map(|host| host.name.as_str()).collect();
+        match names.as_slice() {
+            [first, .., last] if names.len() > NAMED => vec![format!("{first} … {last}")],
+            few => few.iter().map(|&name| name.to_owned()).collect(),
+        }
+    });
+    groups.collect::<Vec<String>>().join(", ")
+}
+
 /// A line of output as a JSON line.
 #[derive(Serialize)]
 struct OutputView<'run> {
@@ -208,7 +224,8 @@ impl Console {
         let text = match &event.what {
             What::Released => {
                 let after = seconds(event.at.0.saturating_sub(report.record.began));
-                format!("{} up after {after}\n", counted(report.plan.hosts.len(), "host"))
+                let count = counted(report.plan.hosts.len(), "host");
+                format!("{count} up after {after}: {}\n", hosts_named(report.plan))
             }
             What::Failed { message, last_lines, code, host, .. } => {
                 let lines: String = last_lines.iter().map(|line| format!("    {line}\n")).collect();

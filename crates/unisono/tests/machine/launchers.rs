@@ -22,11 +22,13 @@ fn stated(implementation: &str, command: &str) -> String {
 }
 
 /// Launch lines as they stand in the documents of Azure ML and Kubeflow, with four ranks of another program.
-const LINES: [&str; 3] = [
+const LINES: [&str; 4] = [
     "mpirun -np 4 --hostfile AZUREML_MPI_HOSTFILE -bind-to none -map-by slot -x NCCL_DEBUG=INFO -x LD_LIBRARY_PATH -x PATH \
      -mca pml ob1 -mca btl ^openib PROGRAM",
     "mpirun -np 4 --allow-run-as-root -bind-to none -map-by slot -x LD_LIBRARY_PATH -x PATH -mca pml ob1 -mca btl ^openib PROGRAM",
     "mpirun --allow-run-as-root PROGRAM",
+    // Open MPI 5 would put every rank on the first host.
+    "mpirun -np 4 --oversubscribe PROGRAM",
 ];
 
 fn assert_four_ranks(what: &str, output: &Output) {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::support::{SOON, User, text};
+use crate::support::{SOON, TWO_TEMPLATES, User, text};
 use crate::{behind, run_with_every_mpi};
 
 /// A user namespace in which no other may be made, and no right is left.
@@ -24,6 +24,22 @@ fn every_mpi_runs_without_namespaces_and_it_is_told() {
     for told in run_with_every_mpi(&[], &REFUSING) {
         assert!(told.contains("warning: this machine refuses namespaces"), "{told}");
     }
+}
+
+#[test]
+fn limits_that_cannot_be_kept_are_told() {
+    let user = User::of(Flavour::OpenMpi4);
+    let limited = "image: 'lab/x:1', resources: {limits: {memory: 1Gi}}";
+    let job = TWO_TEMPLATES.replace("VERSION", "v1").replace("image: 'lab/x:1'", limited);
+    std::fs::write(user.home.path().join("job.yaml"), job.replace("COMMAND", "'true'"))
+        .expect("write the job");
+    // Control groups belong to root, and here nobody is.
+    let output = behind(&REFUSING, &user.unisono(&["run", "job.yaml"])).output();
+    let output = output.expect("run unisono");
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let note = "note: cpu and memory limits of launcher, worker are not kept on this machine";
+    assert!(told.contains(note), "{told}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use unisono_testbed::mpi::{self, Flavour};
+use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
 use crate::{SOON, TWO_TEMPLATES, User, text};
@@ -20,13 +20,20 @@ fn every_run_of_the_page_on_running_ends_well() {
     let home = user.home.path();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_unisono"), home.join("unisono")).expect("link");
     std::os::unix::fs::symlink(user.program(Program::Hello), home.join("a.out")).expect("link");
-    // Open MPI 5 can hang after commands that end at once (docs/mpi.md).
-    let command = "\"mpirun -np 2 sh -c 'sleep 0.3; hostname'\"";
-    let job = TWO_TEMPLATES.replace("VERSION", "v2beta1").replace("COMMAND", command);
-    std::fs::write(home.join("job.yaml"), job).expect("write the job");
-    let other = mpi::find(Flavour::OpenMpi5).expect("another MPI").prefix.display().to_string();
+    // Open MPI 5 can hang after commands that are no MPI programs (docs/mpi.md), and a program is for the MPI it was built with.
+    let other = User::of(Flavour::OpenMpi5);
+    for (user, file) in [(&user, "job.yaml"), (&other, "other.yaml")] {
+        let command = format!("mpirun -np 2 {}", user.program(Program::Hello));
+        let job = TWO_TEMPLATES.replace("VERSION", "v2beta1").replace("COMMAND", &command);
+        std::fs::write(home.join(file), job).expect("write the job");
+    }
+    let prefix = other.mpi.prefix.display().to_string();
     for line in lines {
-        let line = line.replace("/opt/openmpi-5", &other);
+        let line = match line.contains("/opt/openmpi-5") {
+            true => line.replace("/opt/openmpi-5", &prefix).replace("job.yaml", "other.yaml"),
+            false => line.to_owned(),
+        };
+        let line = line.replacen("unisono run ", "unisono run --timeout 60 ", 1);
         let path = format!("{}:{}", home.display(), std::env::var("PATH").expect("a PATH"));
         let mut command = Command::new("sh");
         let (name, mark) = user.watch.variable();
@@ -36,6 +43,20 @@ fn every_run_of_the_page_on_running_ends_well() {
         assert!(output.status.success(), "{line}: {}", text(&output.stderr));
     }
     user.watch.assert_nothing_left(SOON);
+}
+
+#[test]
+fn a_run_tells_which_hosts_came_up_and_that_root_may_run_open_mpi() {
+    for (flavour, is_told) in [(Flavour::OpenMpi4, true), (Flavour::Mpich, false)] {
+        let user = User::of(flavour);
+        let prefix = user.mpi.prefix.display().to_string();
+        let words = ["run", "--mpi", &prefix, "--hosts", "5", "--slots", "1", "--", "true"];
+        let output = user.unisono(&words).output().expect("run unisono");
+        let told = text(&output.stderr);
+        assert!(told.contains(": true-host-0 … true-host-4\n"), "{told}");
+        // Tests run as root: hosts need it.
+        assert_eq!(told.matches("allowed to run as root").count(), usize::from(is_told), "{told}");
+    }
 }
 
 #[test]
@@ -50,7 +71,8 @@ fn the_run_that_the_readme_shows_is_a_real_one() {
     let prefix = user.mpi.prefix.display().to_string();
     words.extend(["--mpi", &prefix]);
     let output = user.unisono(&words).current_dir(&root).output().expect("run unisono");
-    let told = text(&output.stderr);
+    // The README is for people who are not root as well.
+    let told = text(&output.stderr).replace(" (allowed to run as root)", "");
     let (start, end) = told.trim_end().rsplit_once('\n').expect("what it tells has lines");
     assert_eq!(as_always(&[start, &text(&output.stdout), end].join("\n")), as_always(shown));
 }

@@ -1,12 +1,12 @@
 //! What can be seen of a run by programs, from other terminals, and of a file with several jobs.
 
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::{SOON, User, first_line, text};
+use crate::{SOON, User, first_line, json, text};
 
 #[test]
 fn programs_are_told_every_event_and_every_line_as_json() {
@@ -64,6 +64,53 @@ fn pieces_of_a_line_are_told_as_pieces() {
     }
     assert_eq!(whole, [format!("{}y", "x".repeat(100_000)), "end".to_owned()]);
     assert!(pieces >= 2, "{said}");
+}
+
+/// What `status` tells of the last run: its state, its exit code, and which ranks were seen on which host.
+fn status(user: &User) -> (String, Option<i64>, serde_json::Value) {
+    let status = json(user, &["status", "--output", "json"]);
+    let hosts = status["hosts"].as_object().expect("hosts by name").iter();
+    let ranks = hosts.map(|(name, host)| {
+        assert!(host["reached"].is_u64(), "{name} was never reached: {status}");
+        (name.clone(), host["ranks"].clone())
+    });
+    let state = status["run"]["state"].as_str().expect("a state").to_owned();
+    (state, status["run"]["exit"].as_i64(), ranks.collect::<serde_json::Map<_, _>>().into())
+}
+
+#[test]
+fn status_list_and_logs_agree_during_a_run_after_it_and_after_a_crash() {
+    let user = User::of(Flavour::OpenMpi4);
+    let program = user.program(Program::Wait);
+    for (signal, state, exit) in [("-INT", "stopped", true), ("-KILL", "crashed", false)] {
+        let words = ["run", "--hosts", "2", "--slots", "1", "--", "mpirun", &program, "600"];
+        let mut run = user
+            .unisono(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("run unisono");
+        let lines = [first_line(&mut run), first_line(&mut run)];
+        assert!(lines.iter().all(|line| line.contains("waiting")), "{lines:?}");
+        let seats = serde_json::json!({"mpirun-host-0": [0], "mpirun-host-1": [1]});
+        assert_eq!(status(&user), ("running".to_owned(), None, seats.clone()));
+        let sent = Command::new("kill").args([signal, &run.id().to_string()]).status();
+        assert!(sent.expect("send a signal").success());
+        run.wait().expect("it ends");
+
+        let (told, code, ran) = status(&user);
+        assert_eq!((told.as_str(), code.is_some(), ran), (state, exit, seats), "{signal}");
+        let listed = json(&user, &["list", "--output", "json"]);
+        let last = listed["runs"].as_array().and_then(|runs| runs.last()).expect("a run");
+        assert_eq!((&last["state"], last["exit"].as_i64()), (&state.into(), code), "{signal}");
+        let shown = text(&user.unisono(&["status"]).output().expect("ask").stdout);
+        assert!(shown.contains("REACHED AFTER") && shown.contains("mpirun-host-1"), "{shown}");
+        for rank in ["0", "1"] {
+            let log = user.unisono(&["logs", "--rank", rank]).output().expect("read the log");
+            assert!(text(&log.stdout).contains("waiting"), "{signal}: rank {rank}");
+        }
+        user.watch.assert_nothing_left(SOON);
+    }
 }
 
 #[test]
