@@ -225,8 +225,9 @@ mod tests {
         let mut lease = Lease::new(client, "home", "lease".to_owned(), "we".to_owned());
         lease.held = Some(LeaseObject::default());
         lease.pace = Pace {
-            duration: Duration::from_millis(150),
-            renew: Duration::from_millis(50),
+            // Long enough for a machine that does other things, too.
+            duration: Duration::from_millis(2000),
+            renew: Duration::from_millis(500),
             look: Duration::from_millis(10),
         };
         (lease, asked)
