@@ -65,10 +65,12 @@ fn anywhere(name: &str, context: &mut Context) -> Result<Found, Error> {
     // A whole id can only mean this machine.
     let is_known = directory.is_running() || record.id == name;
     let in_cluster = if is_known { Ok(None) } else { asked_briefly(name, context) };
+    // The beginning of an id is no name.
+    let is_better = |job: &ClusterJob| {
+        record.job != name || !job.status.is_terminal() || job.created() > record.began
+    };
     match in_cluster {
-        Ok(Some((session, job))) if !job.status.is_terminal() || job.created() > record.began => {
-            return Ok(Found::InCluster(session, job));
-        }
+        Ok(Some((session, job))) if is_better(&job) => return Ok(Found::InCluster(session, job)),
         Ok(_) => {}
         Err(error) => {
             context.console.warn(&[format!("only this machine was asked for `{name}`: {error}")]);

@@ -227,7 +227,7 @@ fn a_job_that_has_ended_is_not_taken_for_a_new_one() {
     desk.has_job("Succeeded");
     let ended = desk.run(&["submit", "job.yaml", "--follow"]);
     assert_eq!(ended.code, 125, "{}", ended.stderr);
-    for part in ["UnisonoJob ring has ended before", "--replace"] {
+    for part in ["UnisonoJob ring ended before", "--replace"] {
         assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
     }
 }

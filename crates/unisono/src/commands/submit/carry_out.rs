@@ -44,25 +44,31 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
         submission.tag_lines();
     }
     let session = Session::open(&context.settings)?;
-    let mut job = None;
+    let (mut job, mut ended_before) = (None, Vec::new());
     for item in &submission.items {
         let console = &mut context.console;
         let mut talk = |text: &str| console.talk(&format!("{text}\n"));
-        let given = session.run(|cluster| give(cluster, item, args.replace, &mut talk))?;
-        let applied = match given {
+        let applied = match session.run(|cluster| give(cluster, item, args.replace, &mut talk))? {
             Given::Taken(applied) => applied,
             Given::Interrupted(interrupt) => return Ok(Exit::Job(interrupt.code())),
         };
         context.console.applied(&applied, args.output)?;
         if item.job.is_some() {
-            job = Some(applied);
+            let found = session.job_of(&applied)?;
+            if applied.change != Change::Created && found.status.is_terminal() {
+                ended_before.push(format!("{} {}", applied.kind, applied.name));
+            }
+            job = Some((applied, found));
         }
     }
-    let Some(job) = job else { return Ok(Exit::Fine) };
-    let found = session.job_of(&job)?;
-    if job.change != Change::Created && found.status.is_terminal() {
-        return Err(ended_before(&job));
+    if !ended_before.is_empty() {
+        return Err(Error::Run {
+            message: format!("{} ended before: nothing new runs", ended_before.join(", ")),
+            hint: Some("--replace removes and runs it again; or give it another name".to_owned()),
+            source: None,
+        });
     }
+    let Some((job, found)) = job else { return Ok(Exit::Fine) };
     if args.follow {
         return follow::follow(&session, &found, args.output, args.raw, context);
     }
@@ -70,14 +76,6 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
     let is_ambiguous = context.find_run(Some(&job.name)).is_ok();
     context.console.submitted(&job, session.namespace(), is_ambiguous);
     Ok(Exit::Fine)
-}
-
-fn ended_before(job: &Applied) -> Error {
-    Error::Run {
-        message: format!("{} {} has ended before: nothing runs now", job.kind, job.name),
-        hint: Some("--replace removes it and runs it again; or give it another name".to_owned()),
-        source: None,
-    }
 }
 
 fn submission(args: &SubmitArgs, file: &JobFile, context: &Context) -> Result<Submission, Error> {
@@ -91,7 +89,7 @@ fn submission(args: &SubmitArgs, file: &JobFile, context: &Context) -> Result<Su
 enum Given {
     /// The cluster has it.
     Taken(Applied),
-    /// Somebody did not want it any more; nothing of it is left.
+    /// Somebody did not want it any more.
     Interrupted(Interrupt),
 }
 
@@ -102,16 +100,29 @@ async fn give(
     replace: bool,
     talk: &mut impl FnMut(&str),
 ) -> Result<Given, Error> {
+    // From the first time on that somebody listens, nobody else ends the program by Ctrl-C.
+    let mut interrupts = Interrupts::listen()?;
     if replace && item.job.is_some() && has_name(&item.object) {
-        cluster.remove(&item.object, &mut *talk).await?;
+        tokio::select! {
+            biased;
+            interrupt = interrupts.next() => return Ok(Given::Interrupted(interrupt)),
+            removed = cluster.remove(&item.object, &mut *talk) => drop(removed?),
+        }
     }
-    if !item.is_made {
-        return cluster.apply(&item.object).await.map(Given::Taken);
+    if !item.parcels.is_empty() {
+        return give_with_code(cluster, item, &mut interrupts, talk).await;
     }
-    if item.parcels.is_empty() {
-        return cluster.create(&item.object).await.map(Given::Taken);
+    let taking = async {
+        match item.is_made {
+            true => cluster.create(&item.object).await,
+            false => cluster.apply(&item.object).await,
+        }
+    };
+    tokio::select! {
+        biased;
+        interrupt = interrupts.next() => Ok(Given::Interrupted(interrupt)),
+        taken = taking => taken.map(Given::Taken),
     }
-    give_with_code(cluster, item, talk).await
 }
 
 fn has_name(object: &Value) -> bool {
@@ -123,13 +134,13 @@ fn has_name(object: &Value) -> bool {
 async fn give_with_code(
     cluster: &Cluster,
     item: &Item,
+    interrupts: &mut Interrupts,
     talk: &mut impl FnMut(&str),
 ) -> Result<Given, Error> {
     for Parcel { packed, .. } in &item.parcels {
         let (files, size) = (counted(packed.files, "file"), megabytes(packed.bytes));
         talk(&format!("{files} of code travel with the job, {size}"));
     }
-    let mut interrupts = Interrupts::listen()?;
     let mut object = item.object.clone();
     object["spec"]["policies"]["suspend"] = true.into();
     let job = cluster.create(&object).await?;
@@ -157,9 +168,10 @@ async fn give_with_code(
         removed = cluster.remove(&job.object, &mut *talk) => removed.map_err(|it| it.to_string()),
         _ = interrupts.next() => Err("it was still being removed".to_owned()),
     };
-    if let Err(error) = removed {
-        talk(&format!("{} {} stays behind, suspended: {error}", job.kind, job.name));
-    }
+    talk(&match removed {
+        Ok(_) => format!("{} {} is not submitted: its code is not there", job.kind, job.name),
+        Err(error) => format!("{} {} stays behind, suspended: {error}", job.kind, job.name),
+    });
     why.map(Given::Interrupted)
 }
 
