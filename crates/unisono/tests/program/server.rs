@@ -130,7 +130,7 @@ impl Server {
             self.state().requests.push(request.clone());
             let answer = (self.special)(&request, self);
             match answer.unwrap_or_else(|| self.usual(&request)) {
-                Answer::Json(code, _) if code == 0 => return self.watch(&request, stream),
+                Answer::Json(0, _) => return self.watch(&request, stream),
                 Answer::Json(code, value) => {
                     respond(stream, code, "application/json", value.to_string().as_bytes())?;
                 }
@@ -163,9 +163,7 @@ impl Server {
             ("GET", _) if path == "/apis/kubeflow.org/v2beta1" => {
                 kinds("kubeflow.org/v2beta1", &[("MPIJob", "mpijobs")])
             }
-            ("GET" | "PATCH" | "DELETE", None) if is_object(path) && method != "PATCH" => {
-                refusal(404, "NotFound")
-            }
+            ("GET" | "DELETE", None) if is_object(path) => refusal(404, "NotFound"),
             ("GET", Some(object)) => Answer::Json(200, object),
             ("GET", None) if request.query.contains("watch=") => Answer::Json(0, Value::Null),
             ("GET", None) => Answer::Json(200, self.list(path)),
