@@ -151,7 +151,7 @@ pub(super) fn of_host(plan: &Plan, host: &Host) -> Vec<Variable> {
     .map(|name| Variable::new(name, index.as_str()))
     .into();
     // Containers had numbers that YARN made up; what scripts need is that no two are the same.
-    let container = format!("{}-{}", plan.job.name, host.name);
+    let container = format!("{}-{}-{index}", plan.job.name, plan.group_of(host).name);
     variables.extend(
         ["PAI_CONTAINER_ID", "CONTAINER_ID"].map(|name| Variable::new(name, container.as_str())),
     );
