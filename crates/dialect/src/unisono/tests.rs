@@ -275,6 +275,6 @@ fn code_of_a_cluster_is_bounded_and_well_formed() {
     ];
     for code in wrong {
         let place = "spec.groups[0].code".to_owned();
-        assert_eq!(told(&spec(code)), [("invalid", place)], "{code}");
+        assert_eq!(told(&spec(code)), [("invalid-job", place)], "{code}");
     }
 }
