@@ -38,6 +38,10 @@ pub(crate) enum Found {
     InCluster(Box<Session>, Box<ClusterJob>),
 }
 
+/// A job that was found in a cluster.
+#[cfg(feature = "kubernetes")]
+type InCluster = (Box<Session>, Box<ClusterJob>);
+
 /// The run or job of that name, or the newest of this machine without one.
 pub(crate) fn find(
     name: Option<&str>,
@@ -91,10 +95,7 @@ const SOON: Duration = Duration::from_secs(3);
 /// The job of that name, if the cluster tells it soon: there is something to show already, and a cluster that does not answer
 /// must not keep anybody from it.
 #[cfg(feature = "kubernetes")]
-fn asked_briefly(
-    name: &str,
-    context: &Context,
-) -> Result<Option<(Box<Session>, Box<ClusterJob>)>, Error> {
+fn asked_briefly(name: &str, context: &Context) -> Result<Option<InCluster>, Error> {
     let session = Session::open(&context.settings)?;
     let asked =
         session.run(async |cluster| tokio::time::timeout(SOON, cluster.find_job(Some(name))).await);

@@ -82,7 +82,8 @@ pub(super) fn pack(folder: &Path) -> Result<Packed, CodeError> {
             return Err(CodeError::Missing(folder.to_owned()));
         }
         Ok(found) if !found.is_dir() => return Err(CodeError::NoFolder(folder.to_owned())),
-        found => drop(found.map_err(unreadable)?),
+        Err(error) => return Err(unreadable(error)),
+        Ok(_) => {}
     }
     let mut files = files(folder).map_err(unreadable)?;
     let bytes = files.iter().map(|(_, size)| size).sum();
