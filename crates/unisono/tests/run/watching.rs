@@ -71,7 +71,8 @@ fn status(user: &User) -> (String, Option<i64>, serde_json::Value) {
     let status = json(user, &["status", "--output", "json"]);
     let hosts = status["hosts"].as_object().expect("hosts by name").iter();
     let ranks = hosts.map(|(name, host)| {
-        assert!(host["reached"].is_u64(), "{name} was never reached: {status}");
+        // The launcher is at home on the first host: nobody has to reach it.
+        assert_eq!(host["reached"].is_u64(), name != "mpirun-host-0", "{status}");
         (name.clone(), host["ranks"].clone())
     });
     let state = status["run"]["state"].as_str().expect("a state").to_owned();
