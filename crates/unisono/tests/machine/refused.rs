@@ -19,6 +19,15 @@ const REFUSING: [&str; 6] = [
     "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all \"$0\" \"$@\"",
 ];
 
+/// A machine on which no control group can be made.
+const WITHOUT_GROUPS: [&str; 5] = [
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "mount -t tmpfs -o ro none /sys/fs/cgroup && exec \"$0\" \"$@\"",
+];
+
 #[test]
 fn every_mpi_runs_without_namespaces_and_it_is_told() {
     for told in run_with_every_mpi(&[], &REFUSING) {
@@ -33,8 +42,7 @@ fn limits_that_cannot_be_kept_are_told() {
     let job = TWO_TEMPLATES.replace("VERSION", "v1").replace("image: 'lab/x:1'", limited);
     std::fs::write(user.home.path().join("job.yaml"), job.replace("COMMAND", "'true'"))
         .expect("write the job");
-    // Control groups belong to root, and here nobody is.
-    let output = behind(&REFUSING, &user.unisono(&["run", "job.yaml"])).output();
+    let output = behind(&WITHOUT_GROUPS, &user.unisono(&["run", "job.yaml"])).output();
     let output = output.expect("run unisono");
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
