@@ -1,6 +1,8 @@
 //! From what is wanted to single acts. Pure: what there is goes in, what is to be done comes out.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod joined;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -15,12 +17,6 @@ use crate::render;
 use crate::slim::Pod;
 use crate::status::merge_patch;
 use crate::writes::{Haste, Selected};
-
-/// The label that tells hosts of ranks from those that launch.
-const ROLE: &str = "mpi-job-role";
-const WORKER: &str = "worker";
-/// Pods that have not ended.
-const ALIVE: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
 /// Everything that is to be done in one tick.
 #[derive(Default)]
@@ -172,51 +168,14 @@ impl Acts {
     /// Makes one request of the deletions of workers, where one can mean exactly those. To be called when no pod is wanted
     /// any more: what it selects beside them is none that anybody needs.
     fn join_deletions(&mut self, children: &Children) {
-        let is_worker =
-            |pod: &Pod| pod.label(marks::MEMBER).is_some() && pod.label(ROLE) == Some(WORKER);
-        let (joined, single): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delete)
-            .into_iter()
-            .partition(|(pod, haste)| is_worker(pod) && matches!(haste, Haste::Usual));
-        self.delete = single;
-        let uids = |pods: &mut dyn Iterator<Item = &Arc<Pod>>| -> BTreeSet<Option<String>> {
-            pods.map(|pod| pod.metadata.uid.clone()).collect()
+        let is_usual = |(pod, haste): &(Arc<Pod>, Haste)| {
+            joined::is_worker(pod) && matches!(haste, Haste::Usual)
         };
-        let wanted = uids(&mut joined.iter().map(|(pod, _)| pod));
-        let label = |name: &str| -> BTreeSet<&str> {
-            joined.iter().filter_map(|(pod, _)| pod.label(name)).collect()
-        };
-        let (owners, epochs) = (label(marks::JOB_UID), label(marks::EPOCH));
-        let is_selected = |pod: &Pod| {
-            let has = |name: &str, values: &BTreeSet<&str>| {
-                pod.label(name).is_some_and(|value| values.contains(value))
-            };
-            !pod.is_going()
-                && is_worker(pod)
-                && has(marks::JOB_UID, &owners)
-                && has(marks::EPOCH, &epochs)
-        };
-        let selected: Vec<_> = children.pods.iter().filter(|pod| is_selected(pod)).collect();
-        let is_alive = |pod: &Pod| !matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
-        // One that ends meanwhile is left to the next look: it may be one to keep.
-        let fields = if uids(&mut selected.iter().copied().filter(|pod| is_alive(pod))) == wanted {
-            Some(Some(ALIVE))
-        } else if uids(&mut selected.iter().copied()) == wanted {
-            Some(None)
-        } else {
-            None
-        };
-        match (fields, owners.first()) {
-            (Some(fields), Some(owner)) if owners.len() == 1 && joined.len() > 1 => {
-                let epochs: Vec<&str> = epochs.iter().copied().collect();
-                let labels = format!(
-                    "{}={owner},{ROLE}={WORKER},{} in ({})",
-                    marks::JOB_UID,
-                    marks::EPOCH,
-                    epochs.join(",")
-                );
-                self.delete_all = Some(Selected { labels, fields });
-            }
-            _ => self.delete.extend(joined),
+        let workers: Vec<Arc<Pod>> =
+            self.delete.iter().filter(|it| is_usual(it)).map(|(pod, _)| Arc::clone(pod)).collect();
+        self.delete_all = joined::selection(&workers, &children.pods);
+        if self.delete_all.is_some() {
+            self.delete.retain(|it| !is_usual(it));
         }
     }
 
