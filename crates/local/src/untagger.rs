@@ -246,7 +246,11 @@ mod tests {
             let expected = wrote(0, &format!("{tag}x\n"));
             for cut in 0..line.len() {
                 let (first, second) = line.split_at(cut);
-                assert_eq!(told(form, &[first, second]), [expected.clone()], "{line:?} {cut}");
+                assert_eq!(
+                    told(form, &[first, second]),
+                    std::slice::from_ref(&expected),
+                    "{line:?} {cut}"
+                );
             }
         }
         // With a mark, anywhere.

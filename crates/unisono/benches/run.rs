@@ -39,11 +39,10 @@ fn main() {
         let total = |arm: &[Times]| median(arm.iter().map(|it| it.total).collect());
         let [bare, ready, run] = [&arms[0], &arms[1], &arms[2]].map(|it| total(it));
         let first = median(arms[2].iter().map(|it| it.first).collect());
-        let over = [run.saturating_sub(bare), run.saturating_sub(ready)];
+        let over = [bare, ready].map(|it| run.saturating_sub(it));
         let each = |time: Duration| time / u32::try_from(hosts).unwrap_or(u32::MAX);
-        let [plain, ready_too] = over;
         let times =
-            [bare, ready, run, plain, ready_too, target(hosts), each(plain), first, each(first)];
+            [bare, ready, run, over[0], over[1], target(hosts), each(over[0]), first, each(first)];
         let cells = times.map(|it| format!("{} ms", it.as_millis())).join(" | ");
         println!("| {hosts} | {cells} |");
     }
