@@ -30,7 +30,7 @@ pub(crate) fn of(
             EngineKind::Local => notes.extend(about_a_group_here(job, facts, group)),
             EngineKind::Kubernetes => {
                 notes.extend(about_a_kept_entry(job, group));
-                notes.extend(about_code_elsewhere(group));
+                notes.extend(about_code_elsewhere(job, facts, group));
             }
         }
     }
@@ -225,9 +225,13 @@ fn about_a_kept_entry(job: &Job, group: &Group) -> Option<Note> {
     )
 }
 
-/// Pods know no folder of anybody's machine.
-fn about_code_elsewhere(group: &Group) -> Option<Note> {
+/// Pods know no folder of anybody's machine. Files that are no objects only get there by `unisono submit`, which packs it.
+fn about_code_elsewhere(job: &Job, facts: &Facts, group: &Group) -> Option<Note> {
+    let is_object = facts.told_as.unwrap_or(job.dialect).is_kubernetes_object();
     let CodeSource::Path(path) = group.code.as_ref()?.source() else { return None };
+    if !is_object {
+        return None;
+    }
     let message = format!(
         "the code `{path}` of {} is not in the cluster: an object that names it runs without it",
         group.name
