@@ -107,7 +107,9 @@ pub static CODE_ELSEWHERE: Code = Code {
     name: "code-elsewhere",
     severity: Severity::Warning,
     summary: "a code folder is on somebody's machine, where no cluster can read it",
-    explanation: "A cluster knows no folder of the machine that a job comes from. `unisono submit` packs the folder and takes it along;                   an object that is given to a cluster as it is, by kubectl, runs without it. Code that is in a volume is named as                   claim:NAME/FOLDER.",
+    explanation: "A cluster knows no folder of the machine that a job comes from. `unisono submit` packs the folder and takes it along; \
+                  an object that is given to a cluster as it is, by kubectl, runs without it. Code that is in a volume is named as \
+                  claim:NAME/FOLDER.",
 };
 
 /// A sleep that waits for other hosts.
