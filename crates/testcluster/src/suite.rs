@@ -15,7 +15,7 @@ use crate::cluster::{Cluster, Options};
 use crate::prerequisites;
 
 /// How many tests run at once. More would only wait for two cores.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 3;
 
 /// How many of the slowest tests are named at the end.
 const NAMED: usize = 8;
