@@ -117,9 +117,39 @@ fn called_as_ssh_it_runs_commands_and_scripts() {
         "{output:?}"
     );
     assert!(ssh(&["-V"], None).status.success());
-    let left_over: Vec<_> =
+    let mut installed: Vec<_> =
         fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name()).collect();
-    assert_eq!(left_over.len(), 3, "{left_over:?}");
+    installed.sort();
+    assert_eq!(installed, ["bin", "launchers", "unisono-agent", "unisono-rsh"]);
+    job.assert_leaves_nothing();
+}
+
+#[test]
+fn called_as_a_launcher_it_asks_the_real_one_which_rank_wrote_each_line() {
+    let job = Job::start(1);
+    let folder = job.path("installed");
+    let output = finish(job.agent(&["install", folder.to_str().unwrap()]));
+    assert!(output.status.success(), "{output:?}");
+    let real = job.path("real");
+    fs::create_dir(&real).unwrap();
+    let script =
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) 4.1.4' || echo \"$@\"\n";
+    fs::write(real.join("mpirun"), script).unwrap();
+    fs::set_permissions(real.join("mpirun"), fs::Permissions::from_mode(0o755)).unwrap();
+    let stand_ins = folder.join("launchers");
+    let path = format!("{}:{}:/usr/bin:/bin", stand_ins.display(), real.display());
+    let said = |arguments: &[&str]| {
+        let mut call = std::process::Command::new(stand_ins.join("mpirun"));
+        call.args(arguments).env("PATH", &path);
+        String::from_utf8(finish(call).stdout).unwrap()
+    };
+    assert_eq!(said(&["-np", "2", "./a"]), "--tag-output -np 2 ./a\n");
+    assert_eq!(said(&["-prepend-rank", "./a"]), "-prepend-rank ./a\n");
+    let nowhere = std::process::Command::new(stand_ins.join("mpiexec"))
+        .env("PATH", &stand_ins)
+        .output()
+        .unwrap();
+    assert_eq!(nowhere.status.code(), Some(127), "{nowhere:?}");
     job.assert_leaves_nothing();
 }
 
