@@ -15,7 +15,7 @@ use unisono_testbed::program::{Program, compile};
 use crate::agent_transport::Agent;
 
 /// Long enough for a loaded machine of two cores; a healthy run takes a second.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Three hosts with two slots each on the machine's network.
 pub(crate) const THREE: Shape =
