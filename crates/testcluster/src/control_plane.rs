@@ -25,10 +25,11 @@ const AUDIT_POLICY: &str = r#"{
 
 /// How long a silent node counts as ready. The usual 50 s would make every test of a lost node
 /// wait as long; the kubelets speak every 2 s, but later where two cores have much to do.
-const NODE_GRACE: &str = "20s";
+const NODE_GRACE: &str = "12s";
 
-/// How long the pods of a lost node are tolerated on it. The usual value is 300.
-const EVICTION_SECONDS: &str = "10";
+/// How long the pods of a lost node are tolerated on it. The usual value is 300. Kubelets that were without an API server need some
+/// of it to speak again.
+const EVICTION_SECONDS: &str = "25";
 
 /// Where the cluster's programs are, as its own processes see them, and what they are told besides.
 #[derive(Debug)]
