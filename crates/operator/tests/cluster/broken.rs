@@ -15,8 +15,8 @@ use crate::wire::Wire;
 /// How many connections are cut.
 const CUTS: usize = 60;
 
-/// How long the API server is away.
-const AWAY: Duration = Duration::from_secs(60);
+/// How long the API server is away: twice as long as the lease lasts. The longer it is, the longer kubelets wait before they try again.
+const AWAY: Duration = Duration::from_secs(30);
 
 /// One call in ten fails: refused as conflict, as too many, as an error of the server or as too slow, cut before or after it was done;
 /// one write is never answered; and one watch's beginning is gone. Every one of these happens.
@@ -84,7 +84,7 @@ pub(crate) fn connections_cut(cluster: &Cluster) -> anyhow::Result<()> {
     })
 }
 
-/// The API server is away for a minute, longer than the lease lasts, while a job runs: the operator that worked steps down, the one
+/// The API server is away for half a minute, longer than the lease lasts, while a job runs: the operator that worked steps down, the one
 /// that stood by goes on, and the job has not noticed anything.
 pub(crate) fn server_away(cluster: &Cluster) -> anyhow::Result<()> {
     tell_alone(cluster, "away", |story| {
