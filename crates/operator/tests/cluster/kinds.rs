@@ -1,20 +1,15 @@
 //! Jobs of the kinds beside MPIJob: from their creation to their end, with the right ranks on the right pods.
 
-use std::time::Duration;
-
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
 use crate::kube_batch::mpi;
-use crate::story::{Story, tell};
+use crate::story::{PATIENCE, Story, tell};
 use crate::support::prepare;
 
-/// How long a small job may take on a machine that does other things, too.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-
 /// Says where each rank runs.
-const HELLO: &str = "mpirun /programs/openmpi4/hello";
+pub(crate) const HELLO: &str = "mpirun /programs/openmpi4/hello";
 
 /// One job object of any kind.
 pub(crate) struct Job<'story> {

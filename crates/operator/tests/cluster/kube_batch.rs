@@ -4,11 +4,8 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
-use crate::kinds::{Job, PATIENCE, ranks_are};
-use crate::story::{Story, tell};
-
-/// Says where each rank runs.
-const HELLO: &str = "mpirun /programs/openmpi4/hello";
+use crate::kinds::{HELLO, Job, ranks_are};
+use crate::story::{PATIENCE, Story, tell};
 
 /// What kube-batch's own users have: Hydra, the variables they read, and the script that reaches another pod.
 const HYDRA: &str = "\
