@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When everything is gone after the agent's client is: the agent takes less than 5 s, and spinning ranks on two cores may leave it
 /// little of that time.
-const GONE_WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// The end of a job in which a rank ended badly. After that Open MPI 5's launcher hangs now and then, whatever reaches its
 /// hosts (docs/mpi.md); then it is killed, as somebody who waits for it would do, and what is left to show is that everything goes with it.

@@ -6,7 +6,8 @@ use unisono_agent::proof::{self, Event};
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::run::{THREE, cluster, start};
+use crate::ends::GONE_WITHIN;
+use crate::run::{THREE, assert_hosts_are_quiet, cluster, start};
 
 crate::for_every_flavour!(the_proof_tells_which_ranks_ran_where);
 
@@ -14,6 +15,8 @@ fn the_proof_tells_which_ranks_ran_where(flavour: Flavour) {
     let cluster = cluster(THREE);
     // Ranks are looked for every second once they run.
     start(&cluster, flavour, 6, Program::Wait, &["3"]).end().expect_success();
+    // A launcher may leave before those who wait for its daemons have told how they ended.
+    assert_hosts_are_quiet(&cluster.hosts, GONE_WITHIN);
 
     let records = proof::read(&cluster.folder().join("proof"), 0).unwrap();
     let mut seen: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
