@@ -12,7 +12,7 @@ lint: ## rustfmt, clippy, rustdoc and tidy checks, all without a warning
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 	@RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
 	@cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --quiet -- -D warnings
-	@cargo xtask tidy && cargo xtask generate --check
+	@cargo xtask tidy
 
 bench: ## Measure, and print tables
 	@cargo xtask setup bench && cargo bench --workspace --bench '*'

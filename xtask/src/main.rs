@@ -4,7 +4,6 @@ mod cargo;
 mod cluster;
 mod demo;
 mod dialects;
-mod generate;
 mod setup;
 mod static_program;
 mod tidy;
@@ -15,14 +14,14 @@ use clap::Parser;
 enum Task {
     /// Builds the static agent and prints its path.
     Agent,
-    /// Builds the whole program statically, for the operator's image in the tests, and prints its path.
+    /// Builds the whole program statically, for the operator's image, and prints its path.
     Program,
     /// Plans one example of each dialect.
     Demo,
     /// Runs the same program in every dialect, on a real cluster and here, and writes the table of it into the documentation.
     Dialects,
     /// Writes the schema and the references from the code.
-    Generate(generate::Args),
+    Generate,
     /// Checks rules that no compiler knows.
     Tidy,
     /// Installs what a Make target needs and the machine lacks, and says what.
@@ -38,7 +37,7 @@ fn main() -> anyhow::Result<()> {
         Task::Program => static_program::run(static_program::PROGRAM),
         Task::Demo => demo::run(),
         Task::Dialects => dialects::run(),
-        Task::Generate(args) => generate::run(&args),
+        Task::Generate => cargo::become_run::<&str>(&["--package", "unisono-generate"], []),
         Task::Tidy => tidy::run(),
         Task::Setup(args) => setup::run(&args),
         Task::Cluster(args) => cluster::run(&args),

@@ -16,8 +16,8 @@ pub(crate) struct StaticProgram {
 pub(crate) const AGENT: StaticProgram =
     StaticProgram { package: "unisono-agent", profile: "agent" };
 
-/// The whole program, for the operator's image in the tests.
-pub(crate) const PROGRAM: StaticProgram = StaticProgram { package: "unisono", profile: "image" };
+/// The whole program, for the operator's image.
+pub(crate) const PROGRAM: StaticProgram = StaticProgram { package: "unisono", profile: "release" };
 
 #[expect(clippy::print_stdout, reason = "the path is what it is called for")]
 pub(crate) fn run(program: StaticProgram) -> anyhow::Result<()> {

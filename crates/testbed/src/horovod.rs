@@ -1,4 +1,4 @@
-//! The real `horovodrun`, without any of the frameworks that it is for: what enters is a wish, what leaves is a folder for the `PATH`.
+//! The real `horovodrun`, without any of the frameworks that it is for: what enters is a wish, what leaves is a folder for the `PATH`, or what an image needs.
 //!
 //! Built without a framework it refuses to launch, because it has no library for ranks to talk with. What it does to hosts does
 //! not depend on that library, and the programs that tests launch bring an MPI of their own. So it is told that the library is there.
@@ -49,16 +49,31 @@ pub fn install(say: impl Fn(&str)) -> Result<(), InstallError> {
     cache::filled(folder(), |target| {
         say(&format!("installing {} in {}", PACKAGES[0], target.display()));
         wheels::install(&PACKAGES, &WITHOUT, target)?;
-        write_launcher(target).map_err(InstallError::from)
+        let python = target.join("bin/python");
+        write_launcher(&python, &target.join(LAUNCHER)).map_err(InstallError::from)
     })
     .map(drop)
 }
 
-fn write_launcher(target: &Path) -> std::io::Result<()> {
-    let script =
-        format!("#!{}\n{}", target.join("bin/python").display(), include_str!("horovodrun.py"));
-    let path = target.join(LAUNCHER).join("horovodrun");
-    fs::create_dir(target.join(LAUNCHER))?;
+/// The folder of the Python packages, for images.
+///
+/// # Errors
+/// When it is not installed.
+pub fn packages() -> Result<PathBuf, NotInstalled> {
+    let library = folder().join("lib");
+    let versions = fs::read_dir(&library).into_iter().flatten().filter_map(Result::ok);
+    let mut found = versions.map(|it| it.path().join("site-packages")).filter(|it| it.exists());
+    found.next().ok_or(NotInstalled(library))
+}
+
+/// Writes `horovodrun` into a folder, for this Python.
+///
+/// # Errors
+/// When the folder cannot be written to.
+pub fn write_launcher(python: &Path, folder: &Path) -> std::io::Result<()> {
+    let script = format!("#!{}\n{}", python.display(), include_str!("horovodrun.py"));
+    let path = folder.join("horovodrun");
+    fs::create_dir_all(folder)?;
     fs::write(&path, script)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }

@@ -29,9 +29,6 @@ mod suite;
 pub use api::Api;
 pub use cluster::{Cluster, Options, cgroups_on_machine};
 pub use extras::{FAKE_NODE_TAINT, SCHEDULER as COSCHEDULER, fake_node_name};
-pub use images::{
-    Image, OPERATOR, UNISONO, operator_archive, operator_archive_as, static_unisono,
-    unisono_archive,
-};
+pub use images::{Image, UNISONO, operator_archive, unisono_archive};
 pub use node::Node;
 pub use suite::Suite;

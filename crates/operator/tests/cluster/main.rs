@@ -8,7 +8,6 @@ mod deaths;
 mod faults;
 mod flavours;
 mod gangs;
-mod installed;
 mod kinds;
 mod kube_batch;
 mod life;
@@ -19,6 +18,7 @@ mod remains;
 mod rights;
 mod story;
 mod support;
+mod tenant;
 mod tour;
 mod trouble;
 mod truth;
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         .test("kubectl_follows_a_launcher", watched::followed)
         .test("a_job_that_others_manage_is_left_alone", life::managed_elsewhere)
         .test("a_job_is_removed_when_its_time_is_up", life::removed)
-        .test("an_operator_of_one_namespace_leaves_others_alone", installed::one_namespace)
+        .test("an_operator_of_one_namespace_leaves_others_alone", tenant::one_namespace)
         .test("every_version_is_served_and_stored_as_written", api::stored_as_written)
         .test("good_files_of_every_version_are_taken", api::good_files)
         .test("what_can_never_run_is_refused_with_a_reason", api::refused)
@@ -86,7 +86,6 @@ fn main() -> ExitCode {
         .test("kubectl_explains_every_version", api::explained)
         .exclusive("an_installation_is_repeated_without_a_change", api::repeated)
         .exclusive("an_old_definition_with_objects_is_taken_over", old::taken_over)
-        .exclusive("an_installed_operator_runs_jobs_from_its_own_image", installed::runs_jobs)
         .exclusive("nothing_is_written_while_nothing_happens", rights::quiet)
         .exclusive("what_is_granted_is_what_is_used", rights::granted_is_used)
         .exclusive("a_job_goes_on_while_the_api_server_is_away", broken::server_away)

@@ -1,15 +1,14 @@
 //! An image with an MPI and nothing else: MPICH's launcher, its libraries and one program. No shell, no ssh, no package of any
 //! distribution but the C library.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use unisono_testbed::mpi::{self, Flavour};
 
 use super::archive::Configuration;
+use super::libraries::libraries;
 use super::{Recipe, programs};
 use crate::cache::Key;
 
@@ -51,21 +50,4 @@ fn fill(root: &Path) -> anyhow::Result<()> {
         fs::copy(&library, place).with_context(|| format!("copy {}", library.display()))?;
     }
     Ok(())
-}
-
-/// Everything that these programs load, as the machine's loader finds it.
-fn libraries(
-    programs: impl Iterator<Item = PathBuf>,
-    own: &Path,
-) -> anyhow::Result<BTreeSet<PathBuf>> {
-    let mut found = BTreeSet::new();
-    for program in programs {
-        let output = Command::new("ldd").arg(&program).env("LD_LIBRARY_PATH", own).output();
-        let output = output.context("run ldd")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        ensure!(output.status.success() && !text.contains("not found"), "ldd: {text}");
-        let paths = text.split_whitespace().filter(|word| word.starts_with('/'));
-        found.extend(paths.map(PathBuf::from));
-    }
-    Ok(found)
 }

@@ -49,7 +49,7 @@ const REMOVED: &[&str] = &[
 ];
 
 /// Everything that any image needs.
-const PACKAGES: &[&str] = &["openmpi-bin", "openssh-client", "openssh-server"];
+const PACKAGES: &[&str] = &["openmpi-bin", "openssh-client", "openssh-server", "python3"];
 
 /// Everything that decides what [`install`] makes, as far as it is known before.
 pub(super) fn key(unwanted: &[&str]) -> Key {

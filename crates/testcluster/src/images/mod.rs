@@ -5,6 +5,7 @@ mod bare;
 mod busybox;
 mod debian;
 mod layer;
+mod libraries;
 mod mpi;
 mod programs;
 mod sample;
@@ -24,9 +25,7 @@ use crate::cache::{self, Key};
 use crate::progress::Progress;
 
 pub(crate) use store::import;
-pub use unisono::{
-    OPERATOR, UNISONO, operator_archive, operator_archive_as, static_unisono, unisono_archive,
-};
+pub use unisono::{UNISONO, operator_archive, unisono_archive};
 
 /// The image of every pod's sandbox.
 pub(crate) const PAUSE: &str = "unisono.test/pause:1";

@@ -1,4 +1,4 @@
-//! Unisono's own image: static programs and nothing else.
+//! Unisono's own images: the static agent alone, and the whole program beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,37 +7,26 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 
 use super::archive::{self, Configuration};
+use super::libraries::libraries;
 use crate::cache::{self, Key};
 
 /// What a pod writes to have Unisono's own image.
 pub const UNISONO: &str = "unisono.test/unisono:1";
 
-/// What a pod writes to have the whole program beside it: the operator's image.
-pub const OPERATOR: &str = "unisono.test/operator:1";
-
 /// Builds Unisono's static agent and packs it as [`UNISONO`], a `docker save` archive. It changes
 /// with every build, so that nodes are given it while they run.
 pub fn unisono_archive() -> anyhow::Result<PathBuf> {
-    pack(UNISONO, &[&static_program("agent")?])
+    pack(UNISONO, &static_agent()?, None)
 }
 
-/// Builds the agent and the whole program and packs both as [`OPERATOR`]. Takes minutes the first time.
-pub fn operator_archive() -> anyhow::Result<PathBuf> {
-    operator_archive_as(OPERATOR)
+/// Builds the agent and packs it and the whole program under this name: the operator's image. The program was built for
+/// this machine, and nobody waits until it is built once more: the libraries that it loads go along.
+pub fn operator_archive(reference: &str, program: &Path) -> anyhow::Result<PathBuf> {
+    pack(reference, &static_agent()?, Some(program))
 }
 
-/// The same under another name, such as the one it is published by.
-pub fn operator_archive_as(reference: &str) -> anyhow::Result<PathBuf> {
-    pack(reference, &[&static_program("agent")?, &static_unisono()?])
-}
-
-/// Builds the whole program, static, and tells where it is.
-pub fn static_unisono() -> anyhow::Result<PathBuf> {
-    static_program("program")
-}
-
-/// Builds one static program; the task prints its path.
-fn static_program(task: &str) -> anyhow::Result<PathBuf> {
+/// Builds the agent; the task prints its path.
+fn static_agent() -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     // What cargo told this program about itself would make build scripts run again.
     for (name, _) in std::env::vars_os() {
@@ -47,40 +36,54 @@ fn static_program(task: &str) -> anyhow::Result<PathBuf> {
         }
     }
     let output = cargo
-        .args(["run", "--quiet", "--package", "xtask", "--", task])
+        .args(["run", "--quiet", "--package", "xtask", "--", "agent"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
         .context("run cargo")?;
-    ensure!(output.status.success(), "cargo xtask {task}: {}", output.status);
+    ensure!(output.status.success(), "cargo xtask agent: {}", output.status);
     let path = String::from_utf8(output.stdout).context("read a path")?;
     Ok(PathBuf::from(path.trim_end()))
 }
 
-/// Packs static programs, each into `/NAME`.
-fn pack(reference: &str, programs: &[&Path]) -> anyhow::Result<PathBuf> {
-    let mut key = Key::new().with(reference);
-    for program in programs {
-        let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
-        ensure!(
-            is_static(&bytes),
-            "{} is not a static program: an empty root has no loader to run it",
-            program.display()
-        );
-        key = key.with(program.file_name().unwrap_or_default().as_encoded_bytes()).with(bytes);
+/// Packs the agent as `/unisono-agent` and the program, if any, as `/unisono`.
+fn pack(reference: &str, agent: &Path, program: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let read = |path: &Path| fs::read(path).with_context(|| format!("read {}", path.display()));
+    let bytes = read(agent)?;
+    ensure!(
+        is_static(&bytes),
+        "{} is not a static program: an empty root has no loader to run it",
+        agent.display()
+    );
+    let mut key = Key::new().with(reference).with(bytes);
+    if let Some(program) = program {
+        key = key.with(read(program)?);
     }
     let folder = cache::folder("image-unisono", &key, |draft| {
         let root = tempfile::tempdir().context("create a root")?;
-        for program in programs {
-            let name = program.file_name().context("a program without a name")?;
-            fs::copy(program, root.path().join(name)).context("copy a program")?;
+        fs::copy(agent, root.path().join("unisono-agent")).context("copy the agent")?;
+        if let Some(program) = program {
+            add_program(program, root.path())?;
         }
         let configuration =
             Configuration { user: "65534:65534", environment: &["PATH=/"], command: &[] };
         archive::write(reference, root.path(), configuration, &draft.join("image.tar"))
     })?;
     Ok(folder.join("image.tar"))
+}
+
+/// Adds the program without what only debuggers read, and its libraries.
+fn add_program(program: &Path, root: &Path) -> anyhow::Result<()> {
+    let status = Command::new("strip").arg("-o").arg(root.join("unisono")).arg(program).status();
+    let status = status.context("run strip")?;
+    ensure!(status.success(), "strip {}: {status}", program.display());
+    for library in libraries([program.to_owned()], Path::new(""))? {
+        let place = root.join(library.strip_prefix("/").context("an absolute path")?);
+        fs::create_dir_all(place.parent().context("no folder")?).context("create a folder")?;
+        fs::copy(&library, place).with_context(|| format!("copy {}", library.display()))?;
+    }
+    Ok(())
 }
 
 /// Whether an ELF file of 64 bits, little-endian, names no loader.
@@ -109,7 +112,7 @@ mod tests {
     fn a_program_with_a_loader_or_no_program_is_refused() {
         let own = std::env::current_exe().unwrap();
         for refused in [own.as_path(), Path::new("/etc/passwd")] {
-            let fault = pack(UNISONO, &[refused]).unwrap_err().to_string();
+            let fault = pack(UNISONO, refused, None).unwrap_err().to_string();
             assert!(fault.contains("is not a static program"), "{fault}");
         }
     }

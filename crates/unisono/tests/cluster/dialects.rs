@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use unisono_testbed::horovod;
 use unisono_testbed::mpi::{self, Flavour};
 use unisono_testbed::program::{Program, compile};
 use unisono_testcluster::{Cluster, Image};
@@ -29,12 +30,19 @@ spec:
 ";
 
 /// Every dialect with its file: four ranks, two on each of two hosts.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     ("azure-mpijob", "\
 name: NAME
 type: MpiJob
 experiment_name: dialects
 launcher: {spec: {command: mpirun -np 4 --hostfile AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
+worker: {spec: {environment: 'azureml:mpi:1'}}
+compute: {type: AmlCompute, target: pool, instance_count: 2}
+"),
+    ("azure-horovodrun", "\
+name: NAME
+type: MpiJob
+launcher: {spec: {command: horovodrun -np 4 --mpi --hostfile AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
 worker: {spec: {environment: 'azureml:mpi:1'}}
 compute: {type: AmlCompute, target: pool, instance_count: 2}
 "),
@@ -256,6 +264,7 @@ fn run_here(desk: &Desk<'_>, file: &str, mpi: &str) -> anyhow::Result<String> {
         .args(["run", file, "--raw", "--mpi", mpi])
         .current_dir(desk.home.path())
         .env("HOME", desk.home.path())
+        .env("PATH", format!("{}:/usr/bin:/bin", horovod::find()?.display()))
         .env_remove("XDG_STATE_HOME")
         .stdin(std::process::Stdio::null())
         .output()?;
@@ -287,10 +296,11 @@ fn filled(text: &str, name: &str, program: &str) -> String {
     text.replace(NAME, name).replace(IMAGE, &Image::OpenMpi4.reference()).replace(PROGRAM, program)
 }
 
-/// What ranks said of themselves, in their order.
+/// What ranks said of themselves, in their order. horovodrun puts something before every line.
 fn ranks(text: &str) -> Vec<String> {
+    let own = |line: &str| line.rsplit_once("<stdout>:").map_or(line, |it| it.1).to_owned();
     let mut lines: Vec<String> =
-        text.lines().filter(|it| it.starts_with("rank ")).map(str::to_owned).collect();
+        text.lines().map(own).filter(|it| it.starts_with("rank ")).collect();
     lines.sort();
     lines
 }

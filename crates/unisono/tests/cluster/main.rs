@@ -3,6 +3,7 @@
 mod desk;
 mod dialects;
 mod failures;
+mod installed;
 mod trouble;
 
 use std::process::ExitCode;
@@ -21,6 +22,10 @@ fn main() -> ExitCode {
         .test("a_worker_without_an_image_keeps_its_job_waiting_and_is_told", failures::imageless)
         .exclusive("a_job_survives_a_node_that_stops_in_the_middle", failures::node_stopped)
         .exclusive("without_an_operator_submitting_says_how_to_get_one", trouble::no_operator)
-        .exclusive("ksonnets_quick_start_installs_an_operator_and_runs_a_job", trouble::quick_start)
+        .exclusive(
+            "ksonnets_quick_start_installs_an_operator_and_runs_a_job",
+            installed::quick_start,
+        )
+        .exclusive("an_installed_operator_runs_jobs_from_its_own_image", installed::runs_jobs)
         .run()
 }

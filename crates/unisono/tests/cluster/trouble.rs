@@ -5,11 +5,9 @@ use std::process::{Child, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use unisono_operator::manifests::default_image;
-use unisono_testcluster::{Cluster, Image, operator_archive_as, wait};
+use unisono_testcluster::{Cluster, Image, wait};
 
 use crate::desk::{Desk, PATIENCE};
-use crate::dialects::pretend_gpus;
 
 /// An Azure job whose code travels with it.
 const TRAVELS: &str = "\
@@ -147,38 +145,6 @@ pub(crate) fn ksonnet(cluster: &Cluster) -> anyhow::Result<()> {
     wait::until(PATIENCE, "its pods to be gone", || {
         Ok(desk.names("pods")?.is_empty().then_some(()))
     })
-}
-
-/// The quick start of ksonnet's package, from a cluster that has nothing.
-pub(crate) fn quick_start(cluster: &Cluster) -> anyhow::Result<()> {
-    let desk = Desk::without_operator(cluster, "quick")?;
-    cluster.load(&operator_archive_as(&default_image())?)?;
-    pretend_gpus(cluster)?;
-    desk.done(&["ks", "init", "lab", "--namespace", "quick"])?;
-    desk.ks("lab", "pkg install kubeflow/mpi-job@master")?;
-    desk.ks("lab", "generate mpi-operator mpi-operator --gpusPerNode 1")?;
-    let said = desk.ks("lab", "apply default -c mpi-operator")?.err;
-    ensure!(said.ends_with("the operator is ready\n"), "{said}");
-    let image = Image::OpenMpi4.reference();
-    desk.ks(
-        "lab",
-        &format!("generate mpi-job-simple bench --gpus 2 --image {image} --command mpirun,/programs/openmpi4/hello"),
-    )?;
-    desk.ks("lab", "apply default -c bench")?;
-    ensure!(desk.ends("bench")? == "succeeded");
-    let log = desk.done(&["logs", "bench", "--engine", "kubernetes"])?;
-    for rank in 0..2 {
-        ensure!(log.contains(&format!("rank {rank} of 2 on bench-worker-{rank}\n")), "{log}");
-    }
-    // It is not this job's own, but nobody else is to meet it.
-    let deployment = "deployment/unisono-operator";
-    cluster.kubectl(&[
-        "delete",
-        deployment,
-        "--namespace=unisono-system",
-        "--cascade=foreground",
-    ])?;
-    Ok(())
 }
 
 pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {

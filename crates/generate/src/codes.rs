@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use unisono_job::Severity;
 
-pub(super) fn page() -> String {
+pub(crate) fn page() -> String {
     let mut page =
         "# Faults, warnings and notes\n\nWritten by `cargo xtask generate` from the code. \
          `unisono explain CODE` prints one of them.\n"

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-pub(super) fn page() -> String {
+pub(crate) fn page() -> String {
     let mut page = "# Commands\n\nWritten by `cargo xtask generate` from the program's own help. \
          Exit codes: [exit-codes.md](exit-codes.md).\n"
         .to_owned();
