@@ -58,6 +58,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use command_line::Call;
+pub use settings::NOT_FOR_RANKS;
 use settings::Settings;
 
 /// The exit code of a call that could not be understood.

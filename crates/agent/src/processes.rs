@@ -1,10 +1,12 @@
-//! Reads the process tree: a process id goes in, its children or all its descendants come out.
+//! Reads the process tree: a process id goes in, its children or all its descendants come out. And adds to it.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+pub use crate::sys::{Fork, exit_now, fork};
 
 /// Process ids never reach this on Linux (`PID_MAX_LIMIT`).
 const PROCESS_IDS: i32 = 4 << 20;

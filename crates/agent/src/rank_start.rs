@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::proof::{Event, Proof};
 use crate::ranks;
-use crate::settings::Settings;
+use crate::settings::{NOT_FOR_RANKS, Settings};
 use crate::witness;
 
 /// Why the rank's program does not run.
@@ -45,6 +45,10 @@ pub(crate) fn begin(settings: &Settings, command: &[OsString]) -> RankError {
         }
         proof.tell(Event::Rank(rank));
     }
-    let source = Command::new(program).args(arguments).exec();
+    let mut rank = Command::new(program);
+    for name in settings.not_for_ranks.iter().map(String::as_str).chain([NOT_FOR_RANKS]) {
+        rank.env_remove(name);
+    }
+    let source = rank.args(arguments).exec();
     RankError::Program { program: program.to_string_lossy().into_owned(), source }
 }

@@ -203,7 +203,7 @@ impl Server {
                 let mut command = Command::new(program);
                 command.args(arguments);
                 let watched = foreground::watch_process(server).ok();
-                sys::exit_now(run_own(&mut command, watched))
+                sys::exit_now(run_own(&mut command, watched).into())
             }
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) host_keys: PathBuf,
     /// `UNISONO_AGENT_PROOF`: the file that takes the launch proof; none is kept when not set.
     pub(crate) proof: Option<PathBuf>,
+    /// `UNISONO_NOT_FOR_RANKS`: variables that are only for what starts ranks, with commas between them.
+    pub(crate) not_for_ranks: Vec<String>,
 }
 
 /// A variable that cannot be used.
@@ -33,6 +35,9 @@ pub(crate) struct Settings {
     "UNISONO_AGENT_LISTEN is `{0}`; write an address and a port, such as 10.0.0.5:7711 or [::]:7711"
 )]
 pub(crate) struct SettingsError(pub(crate) String);
+
+/// The variable that names those that ranks do not get.
+pub const NOT_FOR_RANKS: &str = "UNISONO_NOT_FOR_RANKS";
 
 /// The folder of what is not named otherwise.
 const USUAL_PLACE: &str = "/etc/unisono/agent";
@@ -54,6 +59,9 @@ impl Settings {
             table: path("UNISONO_AGENT_TABLE", "table"),
             host_keys: path("UNISONO_AGENT_HOST_KEYS", "hosts"),
             proof: named("UNISONO_AGENT_PROOF").map(PathBuf::from),
+            not_for_ranks: named(NOT_FOR_RANKS)
+                .map(|names| names.to_string_lossy().split(',').map(str::to_owned).collect())
+                .unwrap_or_default(),
         })
     }
 }

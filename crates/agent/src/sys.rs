@@ -17,7 +17,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 
 /// Which side of a fork this is.
-pub(crate) enum Fork {
+#[derive(Clone, Copy, Debug)]
+pub enum Fork {
     /// The copy.
     Child,
     /// The original, with the copy's process id.
@@ -25,7 +26,10 @@ pub(crate) enum Fork {
 }
 
 /// Copies this process. Only to be called while it is single-threaded.
-pub(crate) fn fork() -> io::Result<Fork> {
+///
+/// # Errors
+/// When the machine allows no more processes.
+pub fn fork() -> io::Result<Fork> {
     // SAFETY: the process is single-threaded (see the module text), so the child may use the whole of std.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -37,9 +41,9 @@ pub(crate) fn fork() -> io::Result<Fork> {
 }
 
 /// Ends a forked copy at once, without the original's exit handlers.
-pub(crate) fn exit_now(code: u8) -> ! {
+pub fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` has no precondition.
-    unsafe { libc::_exit(i32::from(code)) }
+    unsafe { libc::_exit(code) }
 }
 
 /// Makes the command's process lead a session of its own, with every signal as at the start of a fresh login, and die with this

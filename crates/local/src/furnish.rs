@@ -11,6 +11,7 @@ use unisono_plan::bind::{Addresses, BoundFile, CalledBy, bind};
 use unisono_plan::hostfile::aliases;
 use unisono_plan::{Argv, Host, HostRuns, Incarnation, Limits, Plan, env};
 
+use crate::devices;
 use crate::gpus::GpuShares;
 use crate::host::{Bounds, Cable, HostFile, HostSpec, Isolation};
 use crate::means::{ControlGroups, Network};
@@ -324,6 +325,9 @@ fn environment(
     }
     if let Some(temporary) = &places.temporary {
         variables.insert("TMPDIR".to_owned(), temporary.display().to_string());
+    }
+    if machine.mpi.is_some() && machine.gpus.is_empty() {
+        devices::hide(&mut variables);
     }
     if let Some(gpus) = machine.gpus.get(&host.member) {
         let list = gpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");

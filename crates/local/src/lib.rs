@@ -5,6 +5,7 @@
 //! address on a private network of the job. Machines that have less get less, and notes say what.
 
 mod control_groups;
+mod devices;
 mod door;
 mod drive;
 mod engine;

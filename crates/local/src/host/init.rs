@@ -1,21 +1,29 @@
 //! Process 1 of a host: makes its root directory and becomes its command.
 
+use std::convert::Infallible;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
+use unisono_agent::processes;
 
 use super::{HostSpec, Isolation, SetUpError, io_step, limits, root, step};
 use crate::open_files;
 
-/// Becomes the host that a file describes; returns only when it cannot.
-pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
+/// Becomes the host; ends this process when it cannot.
+pub(super) fn become_host(spec: &HostSpec, keeper: u32) -> ! {
+    match try_to_become(spec, keeper) {
+        Ok(never) => match never {},
+        Err(error) => super::report(&error),
+    }
+    // What the keeper holds for its host is the keeper's to let go of.
+    processes::exit_now(super::COULD_NOT_START)
+}
+
+fn try_to_become(spec: &HostSpec, keeper: u32) -> Result<Infallible, SetUpError> {
     step(set_parent_process_death_signal(Some(Signal::KILL)), "tie process 1 to its keeper")?;
     // The keeper may have gone before it was tied to; the machine's /proc, still mounted here, tells.
-    let keeper = std::env::var("UNISONO_KEEPER").unwrap_or_default();
     io_step(std::fs::metadata(format!("/proc/{keeper}/stat")), "find the keeper alive")?;
-    let spec = HostSpec::read(spec_path)?;
     if let Some(bounds) = &spec.bounds {
         io_step(limits::enter(bounds), "keep the host within its limits")?;
     }
@@ -23,9 +31,7 @@ pub(super) fn become_host(spec_path: &Path) -> Result<i32, SetUpError> {
         step(open_files::lower(before), "limit the number of open files")?;
     }
     if spec.isolation != Isolation::Processes {
-        root::enter(&spec)?;
-        // What only the set-up needed must not reach the command.
-        step(rustix::thread::clear_ambient_capability_set(), "give up the right to mount")?;
+        root::enter(spec)?;
     }
     let (program, arguments) = spec
         .argv

@@ -3,30 +3,26 @@
 //! It is told to end by SIGTERM, also by the kernel when the engine ends: then it ends the host with everything in it, and
 //! takes away what the host has outside its namespaces.
 
-use std::fs::File;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::path::Path;
+use std::process::ExitStatus;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 use signal_hook::iterator::Signals;
-use unisono_agent::processes;
+use unisono_agent::processes::{self, Fork};
 
 use super::limits::Bounded;
-use super::{HostSpec, INIT, Isolation, SetUpError, io_step, namespaces, network, plain, step};
+use super::{HostSpec, Isolation, SetUpError, init, io_step, namespaces, network, plain, step};
 
 /// Keeps the host that a file describes, to its end. What leaves is the exit code of the host's command.
 pub(super) fn keep(spec_path: &Path) -> Result<i32, SetUpError> {
     let mut signals = io_step(Signals::new([SIGTERM, SIGCHLD]), "listen for the end")?;
     tie_to_engine()?;
-    // Its description is a file of the engine's: it can be opened only while the engine lives, and so after it was tied to.
-    let held = io_step(File::open(spec_path), "open the host's description")?;
-    let spec_path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd()));
-    let spec = HostSpec::read(&spec_path)?;
+    // Its description is a file of the engine's: it can be read only while the engine lives, and so after it was tied to.
+    let spec = HostSpec::read(spec_path)?;
     let bounded = spec.bounds.as_ref().map(Bounded::make).transpose();
     let _bounded = io_step(bounded, "set the host's limits")?;
     make_namespaces(&spec)?;
@@ -36,12 +32,12 @@ pub(super) fn keep(spec_path: &Path) -> Result<i32, SetUpError> {
     } else {
         step(rustix::system::sethostname(spec.name.as_bytes()), "set the host name")?;
     }
-    let program = io_step(std::env::current_exe(), "find the program")?;
-    let me = std::process::id().to_string();
-    let mut first = Command::new(program);
-    first.arg(INIT).arg(spec_path).env("UNISONO_KEEPER", me);
-    let first = io_step(first.spawn(), "start process 1")?;
-    let code = attend(&mut signals, Pid::from_child(&first), spec.isolation);
+    let keeper = std::process::id();
+    let first = match io_step(processes::fork(), "start process 1")? {
+        Fork::Child => init::become_host(&spec, keeper),
+        Fork::Parent(first) => first,
+    };
+    let code = attend(&mut signals, first, spec.isolation);
     if spec.isolation == Isolation::Processes {
         plain::clear_away(&spec);
     }
@@ -69,9 +65,6 @@ fn make_namespaces(spec: &HostSpec) -> Result<(), SetUpError> {
     }
     if let Some(cable) = &spec.cable {
         network::plug_in(cable)?;
-    }
-    if spec.isolation == Isolation::UserNamespace {
-        namespaces::keep_rights()?;
     }
     Ok(())
 }
@@ -124,7 +117,7 @@ pub(crate) fn exit_code(status: ExitStatus) -> i32 {
         .unwrap_or(super::COULD_NOT_START)
 }
 
-fn told(status: WaitStatus) -> i32 {
+pub(super) fn told(status: WaitStatus) -> i32 {
     status
         .exit_status()
         .or_else(|| status.terminating_signal().map(|signal| 128 + signal))

@@ -1,7 +1,7 @@
 //! One isolated host: a description goes in, a process that is the host comes out.
 //!
-//! Hosts are set up by re-executed, single-threaded processes, never by a fork inside a threaded one:
-//! the *keeper* makes the namespaces and waits; the *init*, process 1 inside, makes the root directory and becomes the
+//! Hosts are set up by a re-executed, single-threaded process, never by a fork inside a threaded one:
+//! the *keeper* makes the namespaces and waits; its copy, the *init*, is process 1 inside, makes the root directory and becomes the
 //! host's command. When the keeper ends, for whatever reason, the kernel ends the host with everything in it.
 
 mod init;
@@ -25,15 +25,11 @@ pub use spec::{HostFile, HostSpec, Isolation};
 /// The first argument by which the program knows that it is to be a host's keeper.
 const KEEPER: &str = "__unisono-host-keeper";
 
-/// The first argument by which the program knows that it is to be a host's process 1.
-const INIT: &str = "__unisono-host-init";
-
 /// The first argument by which the program knows that it is to hold a job's private network.
 const HUB: &str = "__unisono-network-hub";
 
-/// The first arguments by which the program knows that it is to find out what the machine allows.
+/// The first argument by which the program knows that it is to find out what the machine allows.
 const TRIAL: &str = "__unisono-host-trial";
-const TRIAL_INIT: &str = "__unisono-host-trial-init";
 
 /// The command that starts the host described in a file: this same program, as its keeper.
 ///
@@ -65,10 +61,8 @@ pub fn take_over(mut arguments: impl Iterator<Item = impl AsRef<OsStr>>) -> Opti
     let isolation = |text: Option<&OsStr>| text?.to_str().and_then(Isolation::named);
     let outcome = match role.as_ref().to_str()? {
         KEEPER => keeper::keep(path),
-        INIT => init::become_host(path),
         HUB => network::be_hub(isolation(Some(path.as_os_str()))?),
         TRIAL => namespaces::try_out(isolation(word.as_ref().map(AsRef::as_ref))?, path),
-        TRIAL_INIT => namespaces::try_out_mounts(path),
         _ => return None,
     };
     Some(outcome.unwrap_or_else(|error| {

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::process::Command;
 
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+use rustix::process::WaitOptions;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+use unisono_agent::processes::{self, Fork};
 
-use super::{Isolation, SetUpError, TRIAL_INIT, io_step, step};
+use super::{Isolation, SetUpError, io_step, step};
 
 /// What a host has to itself, beside its network.
 pub(super) const OF_A_HOST: UnshareFlags = UnshareFlags::NEWUTS
@@ -42,39 +43,27 @@ pub(super) fn join(process: u32, kind: LinkNameSpaceType) -> Result<(), SetUpErr
     step(move_into_link_name_space(namespace.as_fd(), Some(kind)), format!("enter {path}"))
 }
 
-/// An ordinary user's program loses its rights in the namespace when it is executed; process 1 needs two of them once more:
-/// to mount, and to read what its keeper holds open.
-pub(super) fn keep_rights() -> Result<(), SetUpError> {
-    let what = "keep the rights that process 1 needs";
-    let needed = [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE];
-    let mut sets = step(rustix::thread::capabilities(None), what)?;
-    needed.into_iter().for_each(|right| sets.inheritable |= right);
-    step(rustix::thread::set_capabilities(None, sets), what)?;
-    for right in needed {
-        step(rustix::thread::configure_capability_in_ambient_set(right, true), what)?;
-    }
-    Ok(())
-}
-
 /// Does, on a folder of its own, what making a host needs, to see whether the machine allows it.
 pub(super) fn try_out(isolation: Isolation, folder: &Path) -> Result<i32, SetUpError> {
     leave(isolation, OF_A_HOST)?;
-    if isolation == Isolation::UserNamespace {
-        keep_rights()?;
-    }
-    let program = io_step(std::env::current_exe(), "find the program")?;
-    let tried = Command::new(program).arg(TRIAL_INIT).arg(folder).status();
-    Ok(super::keeper::exit_code(io_step(tried, "start process 1")?))
+    let first = match io_step(processes::fork(), "start process 1")? {
+        Fork::Child => {
+            let code = if try_out_mounts(folder).is_ok() { 0 } else { super::COULD_NOT_START };
+            processes::exit_now(code)
+        }
+        Fork::Parent(first) => first,
+    };
+    let ended = step(rustix::process::waitpid(Some(first), WaitOptions::empty()), "wait for it")?;
+    Ok(ended.map_or(super::COULD_NOT_START, |(_, status)| super::keeper::told(status)))
 }
 
 /// The part of a trial that only process 1 can do.
-pub(super) fn try_out_mounts(folder: &Path) -> Result<i32, SetUpError> {
+fn try_out_mounts(folder: &Path) -> Result<(), SetUpError> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     step(rustix::mount::mount_change("/", private), "keep mounts to the host")?;
     let mount = |kind: &str| rustix::mount::mount(kind, folder, kind, MountFlags::empty(), None);
     step(mount("tmpfs"), "mount a file system in memory")?;
-    step(mount("proc"), "mount /proc")?;
-    Ok(0)
+    step(mount("proc"), "mount /proc")
 }
 
 #[expect(unsafe_code, reason = "the one call that leaves the machine's namespaces")]

@@ -60,6 +60,13 @@ fn mpijobs_launchers_and_workers_have_their_variables() {
 }
 
 #[test]
+fn what_only_helps_launchers_to_start_does_not_reach_ranks() {
+    let script = "mpirun sh -c 'echo [$HWLOC_COMPONENTS][$HWLOC_PLUGINS_PATH][$UNISONO_NOT_FOR_RANKS]'; \
+                  echo [$HWLOC_COMPONENTS]";
+    assert_eq!(written(V1ALPHA1, script), "[][][]\n".repeat(4) + "[-pci,-linux:pci]\n");
+}
+
+#[test]
 fn kube_batch_has_bare_names_in_a_file_of_its_own() {
     let script = "cat /mpi/hostfile; echo $HYDRA_HOST_FILE";
     let lines = written(KUBE_BATCH, script);
