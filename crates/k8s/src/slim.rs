@@ -1,10 +1,11 @@
 //! The parts of Kubernetes objects that are read, and nothing else: what a watch keeps in memory.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::marks;
 
@@ -45,10 +46,41 @@ macro_rules! resource {
 resource!(Pod, "", "v1", "Pod", "pods");
 resource!(Job, "batch", "v1", "Job", "jobs");
 
+/// Reads what is read of metadata. Managed fields are its larger part, and cost more to read than all the rest of a pod.
+fn without_managed_fields<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Read {
+        name: Option<String>,
+        namespace: Option<String>,
+        uid: Option<String>,
+        resource_version: Option<String>,
+        creation_timestamp: Option<Time>,
+        deletion_timestamp: Option<Time>,
+        labels: Option<BTreeMap<String, String>>,
+        annotations: Option<BTreeMap<String, String>>,
+        owner_references: Option<Vec<OwnerReference>>,
+    }
+    let read = Read::deserialize(from)?;
+    Ok(ObjectMeta {
+        name: read.name,
+        namespace: read.namespace,
+        uid: read.uid,
+        resource_version: read.resource_version,
+        creation_timestamp: read.creation_timestamp,
+        deletion_timestamp: read.deletion_timestamp,
+        labels: read.labels,
+        annotations: read.annotations,
+        owner_references: read.owner_references,
+        ..ObjectMeta::default()
+    })
+}
+
 /// A pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pod {
     /// Name, labels, annotations, owners.
+    #[serde(deserialize_with = "without_managed_fields")]
     pub metadata: ObjectMeta,
     /// What was asked for.
     #[serde(default)]
@@ -189,6 +221,7 @@ pub struct Terminated {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Name, labels, annotations, owners.
+    #[serde(deserialize_with = "without_managed_fields")]
     pub metadata: ObjectMeta,
     /// What was asked for.
     #[serde(default)]
@@ -235,9 +268,8 @@ pub struct JobStatus {
 }
 
 impl Pod {
-    /// Drops what takes memory and is not read: managed fields, and a host table, of which the digest is enough.
+    /// Drops what takes memory and is not read: others' annotations, and a host table, of which the digest is enough.
     pub fn shed(&mut self) {
-        self.metadata.managed_fields = None;
         if let Some(annotations) = &mut self.metadata.annotations {
             annotations.retain(|name, _| {
                 name != marks::TABLE

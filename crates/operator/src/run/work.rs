@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use kube::Client;
 use tokio::time::Instant;
-use unisono_engine::{Clock, Engine, Recorded, SystemClock, tick};
+use unisono_engine::{Clock, Engine, Recorded, SystemClock, carry_out, decide};
 use unisono_job::{Dialect, Note, Severity};
 use unisono_k8s::{
     ApplyError, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource, Settings,
-    WriteError, kubeflow, observe, prior, told_why,
+    WriteError, kubeflow, prior, told_why,
 };
 use unisono_plan::conditions::{Happening, happenings, warnings};
 use unisono_plan::notes::codes::SLOTS_IDLE;
-use unisono_plan::{Plan, Stage, Status, Time, Verdict, Why, lay_out, step};
+use unisono_plan::{Plan, Stage, Status, Time, Verdict, Why, lay_out};
 
 use super::key::Key;
 use super::serve::Health;
@@ -162,28 +162,28 @@ impl Worker {
         let plan = lay_out(&job, &object.facts(&self.settings), object.generation());
         let prior = prior(&plan, &object, &children);
         let told = told_why(&object);
-        let preview = step(&plan, &prior, &observe(&plan, &object, &children), now);
-        if matches!(preview.why.as_slice(), [Why::ManagedElsewhere { .. }]) {
-            return Ok(None);
-        }
-        if object.is_inherited() && !memory.adopted {
-            return self.adopt(&object, memory).await.map(Some);
-        }
         let (old_version, old_pods) =
             (object.resource_version().map(str::to_owned), children.pods.clone());
         let engine =
             KubernetesEngine::new(self.client.clone(), self.settings.clone(), object, children);
         let mut engine = engine.settled(memory.is_settled);
-        let unchanged = preview.status == prior && engine.has_told(&preview.why);
-        if let Some(later) = memory.written.map(|written| written + patience(&preview.status))
+        let next = decide(&mut engine, &plan, &prior, now).await?;
+        if matches!(next.why.as_slice(), [Why::ManagedElsewhere { .. }]) {
+            return Ok(None);
+        }
+        if engine.object().is_inherited() && !memory.adopted {
+            return self.adopt(engine.object(), memory).await.map(Some);
+        }
+        let unchanged = next.status == prior && engine.has_told(&next.why);
+        if let Some(later) = memory.written.map(|written| written + patience(&next.status))
             && !unchanged
-            && only_counts_differ(&prior, &preview.status)
+            && only_counts_differ(&prior, &next.status)
             && Instant::now() < later
         {
             return Ok(Some(later));
         }
         memory.is_settled = false;
-        let ticked = match tick(&mut engine, &plan, &prior, now).await {
+        let ticked = match carry_out(&mut engine, &plan, &prior, next, now).await {
             Ok(ticked) => ticked,
             Err(error) => {
                 // What was written down before the fault is told, too: the next look finds nothing new about it.

@@ -51,7 +51,9 @@ impl World {
                 else {
                     return Vec::new();
                 };
-                shelf.take(event, |object| {
+                shelf.take(event, |mut object| {
+                    // Who wrote it, and in which version, may be asked for; which fields, never.
+                    object.managed_fields_mut().iter_mut().for_each(|it| it.fields_v1 = None);
                     let text = serde_json::to_string(&object).ok()?;
                     Some((Key::of_job(resource.kind, &object), object.name_any(), text.into()))
                 })
@@ -60,10 +62,9 @@ impl World {
                 pod.shed();
                 Some((Key::of_child(&pod)?, pod.name_any(), Arc::new(pod)))
             }),
-            Seen::Job(event) => self.jobs.take(event, |mut job| {
-                job.metadata.managed_fields = None;
-                Some((Key::of_child(&job)?, job.name_any(), Arc::new(job)))
-            }),
+            Seen::Job(event) => self
+                .jobs
+                .take(event, |job| Some((Key::of_child(&job)?, job.name_any(), Arc::new(job)))),
         }
     }
 
