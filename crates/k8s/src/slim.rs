@@ -315,3 +315,19 @@ impl Job {
         self.spec.managed_by.as_deref() == Some(marks::MANAGER)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn managed_fields_are_not_even_read() {
+        let metadata =
+            json!({"name": "a", "labels": {"l": "1"}, "managedFields": "no list at all"});
+        let pod: Pod = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+        assert_eq!((pod.name(), pod.label("l")), ("a", Some("1")));
+        assert_eq!(pod.metadata.managed_fields, None);
+    }
+}

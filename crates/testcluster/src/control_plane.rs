@@ -27,9 +27,8 @@ const AUDIT_POLICY: &str = r#"{
 /// wait as long; the kubelets speak every 2 s, but later where two cores have much to do.
 const NODE_GRACE: &str = "12s";
 
-/// How long the pods of a lost node are tolerated on it. The usual value is 300. Kubelets that were without an API server need some
-/// of it to speak again.
-const EVICTION_SECONDS: &str = "25";
+/// How long the pods of a lost node are tolerated on it. The usual value is 300.
+const EVICTION_SECONDS: &str = "5";
 
 /// Where the cluster's programs are, as its own processes see them, and what they are told besides.
 #[derive(Debug)]

@@ -34,7 +34,12 @@ fn main() -> ExitCode {
         return code;
     }
     let images = vec![Image::Busybox, Image::OpenMpi4, Image::OtherMpis];
-    Suite::new(Options { nodes: 2, images, ..Options::default() })
+    // Kubelets that were without an API server need some time to speak again.
+    let tolerated = ["not-ready", "unreachable"];
+    let flags = tolerated.map(|it| format!("--default-{it}-toleration-seconds=25"));
+    let options =
+        Options { nodes: 2, images, api_server_flags: flags.into(), ..Options::default() };
+    Suite::new(options)
         .test("a_death_at_any_write_changes_nothing", deaths::at_any_write)
         .test("calls_that_fail_change_nothing", broken::calls_fail)
         .test("watches_that_are_cut_lose_nothing", broken::watches_cut)
