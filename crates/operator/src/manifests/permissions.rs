@@ -1,4 +1,5 @@
 //! What the operator may do: exactly what it does. A test compares this table with the audit log of a real cluster.
+//! And what people may do with jobs.
 
 use serde_json::{Value, json};
 
@@ -57,7 +58,47 @@ pub(super) fn objects(options: &Options) -> Vec<Value> {
     let at_home: Vec<Value> = AT_HOME.iter().map(rule).collect();
     let name = format!("{NAME}-lease");
     objects.extend(granted(options, "Role", Some(&options.namespace), &name, &at_home));
+    // An installation for one namespace grants nothing beyond it.
+    if options.only_namespace.is_none() {
+        objects.extend(PEOPLE.iter().map(of_people));
+    }
     objects
+}
+
+/// What people may do with jobs: the name of a role, the cluster's own roles that it becomes a part of, and its verbs.
+type Role = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+/// Whoever may edit a namespace may run jobs there, and whoever may view it may look at them.
+const PEOPLE: &[Role] = &[
+    (
+        "unisono-jobs-edit",
+        &["admin", "edit"],
+        &["create", "delete", "deletecollection", "patch", "update"],
+    ),
+    ("unisono-jobs-view", &["admin", "edit", "view"], &["get", "list", "watch"]),
+];
+
+fn of_people((name, parts_of, verbs): &Role) -> Value {
+    let mut labels = super::labels();
+    for part_of in *parts_of {
+        labels[format!("rbac.authorization.k8s.io/aggregate-to-{part_of}")] = "true".into();
+    }
+    let rules: Vec<Value> = RESOURCES
+        .iter()
+        .map(|resource| {
+            let scales = resource.versions.iter().any(|version| version.scale.is_some());
+            let scale = scales.then(|| format!("{}/scale", resource.plural));
+            let resources: Vec<String> =
+                [resource.plural.to_owned()].into_iter().chain(scale).collect();
+            json!({"apiGroups": [resource.group], "resources": resources, "verbs": verbs})
+        })
+        .collect();
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": labels},
+        "rules": rules,
+    })
 }
 
 /// A role and its binding to the operator's account.

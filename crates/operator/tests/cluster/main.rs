@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         .test("a_job_that_others_manage_is_left_alone", life::managed_elsewhere)
         .test("a_job_is_removed_when_its_time_is_up", life::removed)
         .test("an_operator_of_one_namespace_leaves_others_alone", tenant::one_namespace)
+        .test("whoever_may_edit_a_namespace_may_run_jobs_there", rights::of_people)
         .test("every_version_is_served_and_stored_as_written", api::stored_as_written)
         .test("good_files_of_every_version_are_taken", api::good_files)
         .test("what_can_never_run_is_refused_with_a_reason", api::refused)

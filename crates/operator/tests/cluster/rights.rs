@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use unisono_operator::manifests;
-use unisono_testcluster::{Cluster, audit};
+use unisono_testcluster::{Cluster, audit, wait};
 
 use crate::operator::{Operator, USER};
 use crate::story::{HELLO, job, tell_alone};
@@ -49,7 +49,13 @@ pub(crate) fn granted_is_used(cluster: &Cluster) -> anyhow::Result<()> {
         .map(|(it, _)| (it.verb.clone(), it.resource.clone()))
         .collect();
     let mut granted = BTreeSet::new();
-    for role in manifests::objects(&manifests::Options::default()) {
+    let is_its_own = |role: &Value| {
+        let name = role["metadata"]["name"].as_str();
+        name.is_some_and(|name| name.starts_with("unisono-operator"))
+    };
+    for role in
+        manifests::objects(&manifests::Options::default()).iter().filter(|it| is_its_own(it))
+    {
         for rule in role["rules"].as_array().into_iter().flatten() {
             let group = rule["apiGroups"][0].as_str().context("no group")?;
             for resource in rule["resources"].as_array().context("no resources")? {
@@ -75,4 +81,42 @@ pub(crate) fn granted_is_used(cluster: &Cluster) -> anyhow::Result<()> {
         "granted and not used: {unused:?}; used and not granted: {missing:?}"
     );
     Ok(())
+}
+
+/// Whoever may edit a namespace may run jobs there; whoever may only view it may look at them.
+pub(crate) fn of_people(cluster: &Cluster) -> anyhow::Result<()> {
+    tell_alone(cluster, "people", |story| {
+        let namespace = format!("--namespace={}", story.namespace);
+        for (role, user) in [("edit", "editor"), ("view", "viewer")] {
+            let role_flag = format!("--clusterrole={role}");
+            let user_flag = format!("--user={user}");
+            cluster.kubectl(&[
+                "create",
+                "rolebinding",
+                role,
+                &role_flag,
+                &user_flag,
+                &namespace,
+            ])?;
+        }
+        let may = |user: &str, verb: &str, resource: &str| {
+            let user = format!("--as={user}");
+            // It ends with 1 when the answer is no.
+            let asked = cluster.kubectl(&["auth", "can-i", verb, resource, &namespace, &user]);
+            asked.is_ok_and(|answer| answer.trim() == "yes")
+        };
+        let jobs =
+            ["mpijobs.kubeflow.org", "unisonojobs.unisono.dev", "mpis.scheduling.incubator.k8s.io"];
+        // The cluster's own controller puts roles together, a moment later.
+        wait::until(Duration::from_secs(30), "people's roles", || {
+            let all =
+                jobs.iter().all(|it| may("editor", "create", it) && may("viewer", "list", it));
+            Ok(all.then_some(()))
+        })?;
+        for resource in jobs {
+            ensure!(!may("viewer", "create", resource), "who views {resource} may create them");
+        }
+        ensure!(may("editor", "patch", "mpijobs.kubeflow.org/scale"), "who edits may not scale");
+        Ok(())
+    })
 }
