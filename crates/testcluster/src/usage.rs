@@ -30,6 +30,14 @@ pub fn of_process(pid: u32) -> anyhow::Result<Usage> {
     read(&Path::new("/proc").join(pid.to_string()))
 }
 
+/// The processor time of the calling thread.
+pub fn of_this_thread() -> anyhow::Result<Duration> {
+    let text =
+        fs::read_to_string("/proc/thread-self/schedstat").context("ask for a thread's time")?;
+    let nanoseconds = text.split_whitespace().next().and_then(|digits| digits.parse().ok());
+    nanoseconds.map(Duration::from_nanos).context("the kernel says no time")
+}
+
 /// What all processes of the cluster that run this program have used so far, added up.
 pub(crate) fn of_program(walls: Walls, program: &str) -> anyhow::Result<Usage> {
     // The cluster's own /proc has its processes, those of all nodes and pods among them.

@@ -76,8 +76,8 @@ fn cost(cluster: &Cluster, size: Size, kind: Kind, user: &str, pid: u32) -> anyh
     let pods = last_pod(cluster, mark)?;
     let used = usage::of_process(pid)?;
     ensure!(used.peak > 0, "no memory was used");
-    let usage = Some((used.processor.saturating_sub(before), used.peak));
-    Ok(Cost { pods, seconds, requests, revisions, usage })
+    let processor = used.processor.saturating_sub(before);
+    Ok(Cost { pods, seconds, requests, revisions, processor, peak: Some(used.peak) })
 }
 
 /// Seconds from the first job's creation to the last pod's.

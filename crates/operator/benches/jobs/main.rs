@@ -53,8 +53,9 @@ struct Cost {
     seconds: f64,
     requests: u64,
     revisions: u64,
-    /// Of the operator; the null operator is part of this program.
-    usage: Option<(Duration, u64)>,
+    processor: Duration,
+    /// The most memory that it had; the null operator is part of this program.
+    peak: Option<u64>,
 }
 
 /// One way to run jobs.
@@ -124,16 +125,13 @@ fn line(size: Size, arm: &str, costs: &[Cost], null: f64) -> String {
     let Size { jobs, workers } = size;
     let each = |value: fn(&Cost) -> f64| median(costs, value) / f64::from(jobs);
     let seconds = median(costs, |it| it.seconds);
-    let used = match costs.iter().all(|it| it.usage.is_some()) {
-        true => {
-            let processor = |it: &Cost| it.usage.map_or(0.0, |(time, _)| time.as_secs_f64());
-            let peak = |it: &Cost| it.usage.map_or(0.0, |(_, peak)| mib(peak));
-            format!("{:.1} | {:.1}", each(processor) * 1000.0, median(costs, peak))
-        }
-        false => "– | –".to_owned(),
+    let processor = each(|it| it.processor.as_secs_f64() * 1000.0);
+    let peak = match costs.iter().all(|it| it.peak.is_some()) {
+        true => format!("{:.1}", median(costs, |it| it.peak.map_or(0.0, mib))),
+        false => "–".to_owned(),
     };
     format!(
-        "| {jobs} x {workers} | {arm} | {:.2} | {seconds:.2} | {:.2} | {:.1} | {:.1} | {used} |",
+        "| {jobs} x {workers} | {arm} | {:.2} | {seconds:.2} | {:.2} | {:.1} | {:.1} | {processor:.1} | {peak} |",
         median(costs, |it| it.pods),
         seconds / null,
         each(|it| it.requests as f64),

@@ -1,7 +1,7 @@
 //! The null operator: a client that sends the least that jobs need, and decides nothing. It is the ceiling.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use futures::future::BoxFuture;
@@ -12,7 +12,8 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-use unisono_testcluster::Cluster;
+use unisono_k8s::slim;
+use unisono_testcluster::{Cluster, usage};
 
 use crate::arms::{OWN, clear, job, last_pod, template, workers_are_gone};
 use crate::inside::{inside, jobs};
@@ -29,10 +30,14 @@ fn requests(size: Size) -> u64 {
 pub(crate) fn run(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     let (mark, revision) = (cluster.audit_mark()?, cluster.etcd_revision()?);
     let begun = Instant::now();
-    std::thread::scope(|scope| -> anyhow::Result<()> {
+    let processor = std::thread::scope(|scope| -> anyhow::Result<Duration> {
         let ends = scope.spawn(|| inside(cluster, |client| end_launchers(client, size.jobs)));
-        inside(cluster, |client| all(client, size))?;
-        ends.join().map_err(|_| anyhow!("the launchers' thread panicked"))?
+        let processor = inside(cluster, async |client| {
+            all(client, size).await?;
+            usage::of_this_thread()
+        })?;
+        ends.join().map_err(|_| anyhow!("the launchers' thread panicked"))??;
+        Ok(processor)
     })?;
     let seconds = begun.elapsed().as_secs_f64();
     workers_are_gone(cluster)?;
@@ -40,7 +45,7 @@ pub(crate) fn run(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     let pods = last_pod(cluster, mark)?;
     cluster.kubectl(&["delete", "pods,services,configmaps,events", "--selector=bench=null"])?;
     clear(cluster, OWN.version())?;
-    Ok(Cost { pods, seconds, requests: requests(size), revisions, usage: None })
+    Ok(Cost { pods, seconds, requests: requests(size), revisions, processor, peak: None })
 }
 
 /// How far a job is.
@@ -55,7 +60,8 @@ struct Life {
 async fn all(client: Client, size: Size) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let own = watcher::Config::default().labels("bench=null");
-    let mut seen = std::pin::pin!(watcher(pods.clone(), own).applied_objects());
+    let watched: Api<slim::Pod> = Api::default_namespaced(client.clone());
+    let mut seen = std::pin::pin!(watcher(watched, own).applied_objects());
     let begin = |job| begin(client.clone(), job, size.workers);
     let mut beginning = stream::iter(0..size.jobs).map(begin).buffer_unordered(AT_ONCE);
     let mut acts: FuturesUnordered<BoxFuture<'_, anyhow::Result<u32>>> = FuturesUnordered::new();
@@ -70,7 +76,7 @@ async fn all(client: Client, size: Size) -> anyhow::Result<()> {
                 let pod = pod.context("the watch has ended")??;
                 let name = pod.labels().get("job").context("no job")?.clone();
                 let life = lives.entry(name.clone()).or_default();
-                let phase = pod.status.as_ref().and_then(|it| it.phase.clone()).unwrap_or_default();
+                let phase = pod.status.phase.clone();
                 let is_new = phases.insert(pod.name_any(), phase.clone()).as_ref() != Some(&phase);
                 if is_new && phase == "Running" {
                     life.running += 1;
