@@ -52,8 +52,12 @@ impl World {
                     return Vec::new();
                 };
                 shelf.take(event, |mut object| {
-                    // Who wrote it, and in which version, may be asked for; which fields, never.
-                    object.managed_fields_mut().iter_mut().for_each(|it| it.fields_v1 = None);
+                    // Who wrote its spec, and in which version, may be asked for; who wrote which field of its status, never.
+                    for entry in object.managed_fields_mut() {
+                        if entry.subresource.is_some() {
+                            entry.fields_v1 = None;
+                        }
+                    }
                     let text = serde_json::to_string(&object).ok()?;
                     Some((Key::of_job(resource.kind, &object), object.name_any(), text.into()))
                 })
@@ -153,6 +157,29 @@ mod tests {
 
         world.take(seen_object("0"));
         assert_eq!(names(&world), ["of-an-earlier-job"]);
+    }
+
+    #[test]
+    fn the_version_that_a_job_was_written_in_is_still_known() {
+        let object = json!({
+            "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob",
+            "metadata": {
+                "name": "a", "namespace": "lab", "uid": "1",
+                "managedFields": [
+                    {"apiVersion": "kubeflow.org/v2beta1", "subresource": "status", "fieldsV1": {"f:status": {}}},
+                    {"apiVersion": "kubeflow.org/v1", "fieldsV1": {"f:spec": {"f:mpiReplicaSpecs": {}}}},
+                ],
+            },
+            "spec": {"mpiReplicaSpecs": {}},
+        });
+        let mut world = World::default();
+        let seen = Seen::Object(0, Event::Apply(serde_json::from_value(object).unwrap()));
+        let key = world.take(seen).remove(0);
+        let object = world.snapshot(&key).unwrap().object;
+        let written = object.read(&unisono_dialect::Options::default()).dialect;
+        assert_eq!(written, Some(unisono_job::Dialect::KubeflowV1));
+        let managed = &object.as_json()["metadata"]["managedFields"];
+        assert_eq!(managed[0].get("fieldsV1"), None, "{managed}");
     }
 
     #[test]
