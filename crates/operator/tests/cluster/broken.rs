@@ -15,8 +15,8 @@ use crate::wire::Wire;
 /// How many connections are cut.
 const CUTS: usize = 60;
 
-/// How long the API server is away: twice as long as the lease lasts. The longer it is, the longer kubelets wait before they try again.
-const AWAY: Duration = Duration::from_secs(30);
+/// How long the API server is away: four times as long as the lease lasts.
+const AWAY: Duration = Duration::from_secs(60);
 
 /// One call in ten fails: refused as conflict, as too many, as an error of the server or as too slow, cut before or after it was done;
 /// one write is never answered; and one watch's beginning is gone. Every one of these happens.
