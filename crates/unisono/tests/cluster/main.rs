@@ -4,6 +4,7 @@ mod desk;
 mod dialects;
 mod failures;
 mod installed;
+mod places;
 mod trouble;
 
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         .test("a_job_is_followed_looked_at_and_stopped", trouble::followed)
         .test("a_name_means_what_runs_here_or_there", trouble::here_and_there)
         .test("ksonnets_commands_run_and_remove_a_job", trouble::ksonnet)
+        .test("places_and_devices_are_those_of_the_settings", places::as_set)
         .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
         .test("a_bad_end_is_told_and_its_code_passed_on", failures::told)
         .test("a_worker_without_an_image_keeps_its_job_waiting_and_is_told", failures::imageless)
