@@ -1,4 +1,4 @@
-//! What settings say of a virtual cluster and of devices holds for the pods of a job.
+//! Where a job runs and its code lies: what settings and options say holds for its pods.
 
 use anyhow::{Context, ensure};
 use serde_json::json;
@@ -44,4 +44,47 @@ pub(crate) fn as_set(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(spec["nodeName"] == node && spec["nodeSelector"]["lab"] == "yes", "{spec}");
     ensure!(spec["containers"][0]["resources"]["limits"]["lab.test/hca"] == "1", "{spec}");
     Ok(())
+}
+
+/// A job whose code lies in a folder of a volume; every host starts there.
+const IN_VOLUME: &str = "\
+name: large
+type: MpiJob
+launcher: {spec: {command: mpirun -np 2 ls -d busybox-static, code: {path: src}, environment: 'azureml:m:1'}}
+worker: {spec: {environment: 'azureml:m:1'}}
+compute: {type: AmlCompute, target: local, instance_count: 2}
+";
+
+/// Code that is too large to travel is found in a volume that has it: here a folder of the nodes.
+pub(crate) fn code_in_a_volume(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "volumes")?;
+    let size = json!({"storage": "1Mi"});
+    let volume = json!({
+        "metadata": {"name": "code-of-the-lab"},
+        "spec": {
+            "capacity": size, "accessModes": ["ReadWriteMany"], "storageClassName": "",
+            "hostPath": {"path": "/usr/share"},
+            "claimRef": {"namespace": desk.namespace, "name": "code"},
+        },
+    });
+    cluster.api().create("/api/v1/persistentvolumes", &volume)?;
+    let claim = json!({
+        "metadata": {"name": "code"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"], "storageClassName": "",
+            "resources": {"requests": size}, "volumeName": "code-of-the-lab",
+        },
+    });
+    let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", desk.namespace);
+    cluster.api().create(&claims, &claim)?;
+    let image = Image::OpenMpi4.reference();
+    desk.file("unisono.toml", &format!("environments.\"azureml:m\" = \"{image}\"\n"))?;
+    desk.file("src/train.py", "pass")?;
+    desk.file("job.yaml", IN_VOLUME)?;
+    desk.done(&["submit", "job.yaml", "--code-volume", "code/doc"])?;
+    let state = desk.ends("large")?;
+    let said = desk.done(&["logs", "large", "--engine", "kubernetes"])?;
+    ensure!(state == "succeeded", "{state}: {said}");
+    ensure!(said.matches("busybox-static").count() == 2, "{said}");
+    cluster.api().delete("/api/v1/persistentvolumes/code-of-the-lab").map(|_| ())
 }
