@@ -5,6 +5,7 @@ mod dialects;
 mod failures;
 mod installed;
 mod places;
+mod promised;
 mod trouble;
 
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         .test("ksonnets_commands_run_and_remove_a_job", trouble::ksonnet)
         .test("places_and_devices_are_those_of_the_settings", places::as_set)
         .test("code_in_a_volume_is_where_every_host_starts", places::code_in_a_volume)
+        .test("a_dry_run_prints_every_object_that_there_will_be", promised::kept)
         .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
         .test("a_bad_end_is_told_and_its_code_passed_on", failures::told)
         .test("a_worker_without_an_image_keeps_its_job_waiting_and_is_told", failures::imageless)
