@@ -3,12 +3,14 @@
 //! Needs root, Open MPI and OpenSSH (`cargo xtask setup bench`). Prints Markdown tables; the arms take turns in every
 //! repeat, so that a busy moment of the machine meets all of them. `cargo bench --bench launch -- memory` runs one
 //! part, `… -- launch 8 64` one part with other numbers of hosts, and `no-ssh` leaves the
-//! slow arms out. `… -- hangs 30` answers a question of docs/mpi.md and is not run otherwise.
+//! slow arms out. `… -- hangs 30` and `… -- losses 20` answer questions of docs/mpi.md and are not
+//! run otherwise.
 
 mod arm;
 mod cold;
 mod hangs;
 mod launch;
+mod losses;
 mod memory;
 mod report;
 mod stream;
@@ -33,6 +35,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.iter().any(|it| it == "hangs") {
         hangs::measure(&arguments)?;
+    }
+    if arguments.iter().any(|it| it == "losses") {
+        losses::measure(&arguments)?;
     }
     Ok(())
 }
