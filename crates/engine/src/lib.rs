@@ -1,7 +1,8 @@
 //! What every engine must do, and the one [`tick()`] that drives them all: observe, decide, write down, do.
 //!
 //! Engines translate, they do not decide. The local run loop, the operator's reconcile and the simulator of the tests
-//! all call the same [`tick()`], or its two halves where something must be known in between. Time enters through [`Clock`], randomness through [`mint`], and nowhere else.
+//! all call the same [`tick()`], or its two halves where something must be known in between. Time enters through [`Clock`],
+//! randomness through [`mint`], and nowhere else.
 
 mod clock;
 mod engine;

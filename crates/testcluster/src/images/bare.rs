@@ -8,7 +8,7 @@ use anyhow::Context;
 use unisono_testbed::mpi::{self, Flavour};
 
 use super::archive::Configuration;
-use super::libraries::libraries;
+use super::libraries::{below, copy_libraries};
 use super::{Recipe, programs};
 use crate::cache::Key;
 
@@ -41,13 +41,8 @@ fn fill(root: &Path) -> anyhow::Result<()> {
     }
     let programs = LAUNCHERS.map(|launcher| mpich.join("bin").join(launcher));
     let programs = programs.into_iter().chain([root.join("programs/mpich/hello")]);
-    for library in libraries(programs, &prefix.join("lib"))? {
-        let place = match library.strip_prefix(&prefix) {
-            Ok(own) => mpich.join(own),
-            Err(_) => root.join(library.strip_prefix("/").context("an absolute path")?),
-        };
-        fs::create_dir_all(place.parent().context("no folder")?).context("create a folder")?;
-        fs::copy(&library, place).with_context(|| format!("copy {}", library.display()))?;
-    }
-    Ok(())
+    copy_libraries(programs, &prefix.join("lib"), |library| match library.strip_prefix(&prefix) {
+        Ok(own) => mpich.join(own),
+        Err(_) => below(root, library),
+    })
 }

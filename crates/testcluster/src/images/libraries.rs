@@ -1,13 +1,33 @@
 //! What a program needs beside it in an image that has no distribution of its own.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
 
+/// Copies everything that these programs load to where `place` wants it in an image's root.
+pub(super) fn copy_libraries(
+    programs: impl IntoIterator<Item = PathBuf>,
+    own: &Path,
+    place: impl Fn(&Path) -> PathBuf,
+) -> anyhow::Result<()> {
+    for library in libraries(programs, own)? {
+        let place = place(&library);
+        fs::create_dir_all(place.parent().context("no folder")?).context("create a folder")?;
+        fs::copy(&library, place).with_context(|| format!("copy {}", library.display()))?;
+    }
+    Ok(())
+}
+
+/// The same path in an image's root.
+pub(super) fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
 /// Everything that these programs load, as the machine's loader finds it, first of all in their `own` folder.
-pub(super) fn libraries(
+fn libraries(
     programs: impl IntoIterator<Item = PathBuf>,
     own: &Path,
 ) -> anyhow::Result<BTreeSet<PathBuf>> {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 
 use super::archive::{self, Configuration};
-use super::libraries::libraries;
+use super::libraries::{below, copy_libraries};
 use crate::cache::{self, Key};
 
 /// What a pod writes to have Unisono's own image.
@@ -78,12 +78,7 @@ fn add_program(program: &Path, root: &Path) -> anyhow::Result<()> {
     let status = Command::new("strip").arg("-o").arg(root.join("unisono")).arg(program).status();
     let status = status.context("run strip")?;
     ensure!(status.success(), "strip {}: {status}", program.display());
-    for library in libraries([program.to_owned()], Path::new(""))? {
-        let place = root.join(library.strip_prefix("/").context("an absolute path")?);
-        fs::create_dir_all(place.parent().context("no folder")?).context("create a folder")?;
-        fs::copy(&library, place).with_context(|| format!("copy {}", library.display()))?;
-    }
-    Ok(())
+    copy_libraries([program.to_owned()], Path::new(""), |library| below(root, library))
 }
 
 /// Whether an ELF file of 64 bits, little-endian, names no loader.

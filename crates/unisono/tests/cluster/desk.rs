@@ -15,6 +15,9 @@ use unisono_testcluster::{Cluster, UNISONO, unisono_archive, wait};
 /// How long a small job may take on a machine that does other things, too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
+/// Every kind of object that jobs are made of.
+pub(crate) const KINDS: &str = "mpijobs,unisonojobs,mpis,pods,jobs,configmaps,secrets,services,serviceaccounts,roles,rolebindings,networkpolicies";
+
 /// Somebody at a desk.
 pub(crate) struct Desk<'cluster> {
     pub(crate) cluster: &'cluster Cluster,
@@ -137,6 +140,13 @@ impl<'cluster> Desk<'cluster> {
     pub(crate) fn status(&self, name: &str) -> anyhow::Result<Value> {
         let shown = self.done(&["status", name, "--engine", "kubernetes", "--output", "json"])?;
         serde_json::from_str(&shown).context("one JSON document")
+    }
+
+    /// Waits until a job is told as running.
+    pub(crate) fn runs(&self, name: &str) -> anyhow::Result<()> {
+        wait::until(PATIENCE, &format!("{name} to run"), || {
+            Ok((self.status(name)?["run"]["state"] == "running").then_some(()))
+        })
     }
 
     /// Waits until a job has ended; gives its state.

@@ -225,11 +225,17 @@ pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
 /// Makes nodes say that they have GPUs. Nobody uses them: a prototype of ksonnet's cannot do without.
 pub(crate) fn pretend_gpus(cluster: &Cluster) -> anyhow::Result<()> {
     let gpus = json!({"nvidia.com/gpu": "8"});
-    for node in cluster.nodes() {
-        let path = format!("/api/v1/nodes/{}/status", node.name());
-        let status = json!({"status": {"capacity": gpus, "allocatable": gpus}});
-        cluster.api().merge(&path, &status)?;
-    }
+    cluster.nodes().iter().try_for_each(|node| pretend_devices(cluster, node.name(), &gpus))
+}
+
+/// Makes a node say that it has these devices.
+pub(crate) fn pretend_devices(
+    cluster: &Cluster,
+    node: &str,
+    devices: &Value,
+) -> anyhow::Result<()> {
+    let status = json!({"status": {"capacity": devices, "allocatable": devices}});
+    cluster.api().merge(&format!("/api/v1/nodes/{node}/status"), &status)?;
     Ok(())
 }
 

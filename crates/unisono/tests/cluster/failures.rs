@@ -5,13 +5,10 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
-use crate::desk::{Desk, PATIENCE};
+use crate::desk::{Desk, KINDS, PATIENCE};
 
 /// A line that one rank out of four fails in, on two workers.
 const RANKS: &str = "mpirun --allow-run-as-root -np 4";
-
-/// Everything that jobs are made of.
-const KINDS: &str = "pods,jobs,configmaps,secrets,services,roles,rolebindings,unisonojobs";
 
 /// A job of a launcher and two workers of two slots, which is tried once.
 fn job(name: &str, line: &str) -> Value {
@@ -92,9 +89,7 @@ pub(crate) fn node_stopped(cluster: &Cluster) -> anyhow::Result<()> {
     object["spec"]["policies"] = json!({});
     desk.file("job.json", &object.to_string())?;
     desk.done(&["submit", "job.json"])?;
-    wait::until(PATIENCE, "the command to run", || {
-        Ok((desk.status("moves")?["run"]["state"] == "running").then_some(()))
-    })?;
+    desk.runs("moves")?;
     let pod = format!("/api/v1/namespaces/{}/pods/moves-worker-1", desk.namespace);
     let name = cluster.api().get(&pod)?["spec"]["nodeName"].clone();
     let node = cluster.nodes().iter().find(|node| name == node.name()).context("no such node")?;

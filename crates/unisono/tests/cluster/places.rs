@@ -5,6 +5,7 @@ use serde_json::json;
 use unisono_testcluster::{Cluster, Image};
 
 use crate::desk::Desk;
+use crate::dialects::pretend_devices;
 
 /// Nodes of one label for a virtual cluster, and all three things that RDMA may need: a device, a folder of the node, locked memory.
 const SETTINGS: &str = "\
@@ -23,11 +24,9 @@ const COMMAND: &str = "grep -q ' /var/log ' /proc/mounts && \
 pub(crate) fn as_set(cluster: &Cluster) -> anyhow::Result<()> {
     let desk = Desk::new(cluster, "places")?;
     let node = cluster.nodes().last().context("no node")?.name();
-    let path = format!("/api/v1/nodes/{node}");
-    cluster.api().merge(&path, &json!({"metadata": {"labels": {"lab": "yes"}}}))?;
-    let devices = json!({"lab.test/hca": "2"});
-    let status = json!({"status": {"capacity": devices, "allocatable": devices}});
-    cluster.api().merge(&format!("{path}/status"), &status)?;
+    let label = json!({"metadata": {"labels": {"lab": "yes"}}});
+    cluster.api().merge(&format!("/api/v1/nodes/{node}"), &label)?;
+    pretend_devices(cluster, node, &json!({"lab.test/hca": "2"}))?;
     desk.file("unisono.toml", SETTINGS)?;
     let job = json!({
         "jobName": "fast", "image": Image::OpenMpi4.reference(), "virtualCluster": "vc1",

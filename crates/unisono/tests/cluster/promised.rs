@@ -1,12 +1,9 @@
 //! What a dry run prints is what there is once the job runs: every object, and no other.
 
 use anyhow::ensure;
-use unisono_testcluster::{Cluster, Image, wait};
+use unisono_testcluster::{Cluster, Image};
 
-use crate::desk::{Desk, PATIENCE};
-
-/// Every kind of object that a job may have.
-const KINDS: &str = "mpijobs,unisonojobs,mpis,pods,jobs,configmaps,secrets,services,serviceaccounts,roles,rolebindings,networkpolicies";
+use crate::desk::{Desk, KINDS};
 
 const KUBEFLOW: &str = "\
 apiVersion: kubeflow.org/v2beta1
@@ -52,9 +49,7 @@ pub(crate) fn kept(cluster: &Cluster) -> anyhow::Result<()> {
         let shown = desk.done(&["submit", "job.yaml", "--dry-run"])?;
         let mut promised: Vec<String> = shown.split("\n---\n").map(name_for_kubectl).collect();
         desk.done(&["submit", "job.yaml"])?;
-        wait::until(PATIENCE, "the command to run", || {
-            Ok((desk.status("promised")?["run"]["state"] == "running").then_some(()))
-        })?;
+        desk.runs("promised")?;
         let mut there = desk.names(KINDS)?;
         there.retain(|it| !before.contains(it));
         promised.sort();

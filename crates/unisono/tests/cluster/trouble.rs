@@ -61,9 +61,7 @@ pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
     let mut first = [0; 1];
     follower.0.stdout.as_mut().context("its output is piped")?.read_exact(&mut first)?;
     // Its first line can be here before its pod is told as running.
-    wait::until(PATIENCE, "the job to be told as running", || {
-        Ok((desk.status("long")?["run"]["state"] == "running").then_some(()))
-    })?;
+    desk.runs("long")?;
     // Nobody can be asked: the job goes on.
     let interrupted =
         std::process::Command::new("kill").args(["-INT", &follower.0.id().to_string()]).status()?;
