@@ -1,5 +1,6 @@
 //! Single requests: create, change, delete one object. What is already so is fine; what belongs to somebody else is left alone.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
     Preconditions, PropagationPolicy,
@@ -89,7 +90,7 @@ impl Writer<'_> {
     where
         K: Clone + DeserializeOwned + std::fmt::Debug,
     {
-        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let name = text(object, "/metadata/name");
         let fault = |source| fault("create", api, name, source);
         let path = DynamicObject::url_path(api, Some(self.namespace));
         let body =
@@ -104,15 +105,15 @@ impl Writer<'_> {
         match self.client.request::<K>(request).await {
             Ok(made) => Ok(Creation::Made(made)),
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                self.known(api, name).await
+                self.known(api, object).await
             }
             Err(error) => Err(fault(error)),
         }
     }
 
     /// Looks whose an object is that stands in our way, at its metadata only.
-    async fn known<K>(&self, api: &ApiResource, name: &str) -> Result<Creation<K>, WriteError> {
-        let (kind, name) = (api.kind.clone(), name.to_owned());
+    async fn known<K>(&self, api: &ApiResource, wanted: &Value) -> Result<Creation<K>, WriteError> {
+        let (kind, name) = (api.kind.clone(), text(wanted, "/metadata/name").to_owned());
         let found = self.objects(api).get_metadata_opt(&name).await;
         let Some(found) = found.map_err(|source| fault("get", api, &name, source))? else {
             return Err(WriteError::Predecessor { kind, name });
@@ -120,9 +121,15 @@ impl Writer<'_> {
         if self.is_owned(&found.metadata) {
             return Ok(Creation::Known);
         }
+        // Who owns it has the name of an owner of ours, and is another one: it is gone, and what it owned follows. A
+        // launcher's pod may by then name its Job alone, because the garbage collector strikes out owners one by one.
+        let ours = wanted.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let is_ours = |it: &OwnerReference| {
+            let has = |owner: &Value| owner["kind"] == it.kind && owner["name"] == it.name;
+            ours.is_some_and(|ours| ours.iter().any(has))
+        };
         let owners = found.metadata.owner_references.as_deref().unwrap_or_default();
-        let of_predecessor =
-            owners.iter().any(|it| it.kind == self.owner.kind && it.name == self.owner.name);
+        let of_predecessor = owners.iter().any(is_ours);
         if of_predecessor || found.metadata.deletion_timestamp.is_some() {
             return Err(WriteError::Predecessor { kind, name });
         }
@@ -265,6 +272,10 @@ pub(crate) enum Haste {
     Usual,
     /// Now: nobody is there to end it gracefully.
     AtOnce,
+}
+
+fn text<'object>(object: &'object Value, pointer: &str) -> &'object str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn fault(verb: &'static str, api: &ApiResource, name: &str, source: kube::Error) -> WriteError {

@@ -120,6 +120,10 @@ impl Story {
     }
 }
 
+fn is_waiting(fault: &EngineError) -> bool {
+    matches!(fault, EngineError::Apply(ApplyError::Write(WriteError::Predecessor { .. })))
+}
+
 fn condition(kind: &str) -> Value {
     let at = "2026-01-01T12:00:00Z";
     json!({
@@ -154,9 +158,6 @@ async fn a_job_that_waited_with_another_operator_gets_its_own_keys_and_its_own_l
     Children::adopt(&story.server.client(), &object).await.unwrap();
 
     let waits = story.tick().await.unwrap_err();
-    let is_waiting = |it: &EngineError| {
-        matches!(it, EngineError::Apply(ApplyError::Write(WriteError::Predecessor { .. })))
-    };
     assert!(is_waiting(&waits), "{waits:?}");
     assert!(
         story.server.store().names(LAUNCHERS).is_empty(),
@@ -173,6 +174,21 @@ async fn a_job_that_waited_with_another_operator_gets_its_own_keys_and_its_own_l
     let launcher = store.get(&format!("{LAUNCHERS}/pi-launcher")).unwrap();
     assert_eq!(launcher["spec"]["managedBy"], "unisono.dev/operator");
     assert_eq!(store.names(PODS).len(), 2);
+}
+
+#[tokio::test]
+async fn a_launcher_whose_job_went_before_it_is_waited_for() {
+    let mut story = Story::new(1, |_| {});
+    // The earlier job of this name was struck out by the garbage collector, its launcher Job is gone.
+    let owners =
+        json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "pi-launcher", "uid": "0"}]);
+    let pod = json!({"metadata": {"name": "pi-launcher", "ownerReferences": owners}});
+    story.server.store().put(PODS, pod);
+    let waits = story.tick().await.unwrap_err();
+    assert!(is_waiting(&waits), "{waits:?}");
+    story.server.store().remove(&format!("{PODS}/pi-launcher"));
+    story.tick().await.unwrap();
+    assert_eq!(story.server.store().names(PODS), ["pi-launcher", "pi-worker-0"]);
 }
 
 #[tokio::test]
