@@ -15,6 +15,7 @@
 mod acts;
 mod apply;
 mod children;
+mod client;
 mod engine;
 #[cfg(test)]
 mod fake;
@@ -32,6 +33,7 @@ mod writes;
 
 pub use apply::ApplyError;
 pub use children::{Children, ListError};
+pub use client::{Service, connect};
 pub use engine::{EngineError, KubernetesEngine};
 pub use object::{JobObject, NotAJob};
 pub use observe::observe;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use futures::future::{Either, Ready, ready};
 use http::{Method, Request};
-use kube::client::{Body, ClientBuilder};
+use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tower::{BoxError, Layer, Service};
+use unisono_k8s::connect;
 use unisono_plan::Verdict;
 use unisono_testcluster::Cluster;
 
@@ -68,7 +69,7 @@ async fn mortal(cluster: &Cluster, writes: i64) -> anyhow::Result<(Client, Arc<A
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig())?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let left = Arc::new(AtomicI64::new(writes));
-    let client = ClientBuilder::try_from(config)?.with_layer(&Mortal(Arc::clone(&left))).build();
+    let client = connect(config)?.with_layer(&Mortal(Arc::clone(&left))).build();
     Ok((client, left))
 }
 

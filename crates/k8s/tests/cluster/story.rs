@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use unisono_dialect::Options;
 use unisono_engine::{Clock as _, Recorded, SystemClock, tick};
 use unisono_k8s::{
-    ApplyError, Children, EngineError, JobObject, KubernetesEngine, Settings, WriteError, kubeflow,
-    prior,
+    ApplyError, Children, EngineError, JobObject, KubernetesEngine, Settings, WriteError, connect,
+    kubeflow, prior,
 };
 use unisono_plan::{Next, Plan, Status, lay_out};
 use unisono_testcluster::{Cluster, UNISONO, unisono_archive};
@@ -68,7 +68,7 @@ where
 async fn client(cluster: &Cluster) -> anyhow::Result<Client> {
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig())?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(Client::try_from(config)?)
+    Ok(connect(config)?.build())
 }
 
 /// The job's kind and our own image, once for all stories.

@@ -23,7 +23,7 @@ pub(crate) fn inside<R: Send, F: Future<Output = anyhow::Result<R>>>(
                 let config = kube::config::Kubeconfig::from_yaml(&text)?;
                 let options = kube::config::KubeConfigOptions::default();
                 let config = Config::from_custom_kubeconfig(config, &options).await?;
-                work(Client::try_from(config)?).await
+                work(unisono_k8s::connect(config)?.build()).await
             })
         });
         thread.join()

@@ -1,6 +1,7 @@
 //! The operator as a process of its own in the cluster's network, with the rights of its account and no others. The test
 //! program plays it: called with a word of its own, it is the operator.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +10,6 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
-use kube::client::ClientBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use unisono_operator::RunOptions;
@@ -73,7 +73,7 @@ fn play(options: &str) -> anyhow::Result<()> {
     runtime.block_on(async {
         let faults = serde_json::from_value(options["faults"].clone())?;
         let config = kube::Config::infer().await?;
-        let client = ClientBuilder::try_from(config)?.with_layer(&Faulty::new(faults)).build();
+        let client = unisono_k8s::connect(config)?.with_layer(&Faulty::new(faults)).build();
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         let stop = async move {
@@ -194,6 +194,23 @@ impl Operator {
     /// Its process' number.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How many connections to an API server it has.
+    pub(crate) fn connections(&self) -> anyhow::Result<usize> {
+        let process = Path::new("/proc").join(self.pid().to_string());
+        let mut own = HashSet::new();
+        for open in std::fs::read_dir(process.join("fd"))? {
+            // What was closed meanwhile is none.
+            own.extend(std::fs::read_link(open?.path()).ok());
+        }
+        let all = std::fs::read_to_string(process.join("net/tcp"))?;
+        let is_one = |line: &&str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [_, _, peer, "01", _, _, _, _, _, inode, ..] = fields[..] else { return false };
+            peer.ends_with(":01BB") && own.contains(Path::new(&format!("socket:[{inode}]")))
+        };
+        Ok(all.lines().filter(is_one).count())
     }
 
     /// Ends it as a kubelet does, and returns when it has ended well.

@@ -40,7 +40,7 @@ pub(crate) fn install_objects(cluster: &Cluster, objects: &[Value]) -> anyhow::R
                 let config = kube::config::Kubeconfig::from_yaml(&text)?;
                 let options = kube::config::KubeConfigOptions::default();
                 let config = kube::Config::from_custom_kubeconfig(config, &options).await?;
-                let client = kube::Client::try_from(config)?;
+                let client = unisono_k8s::connect(config)?.build();
                 let patience = Duration::from_secs(60);
                 let mut steps = Vec::new();
                 let tell = |step| steps.push(step);

@@ -19,6 +19,8 @@ pub(crate) fn health(cluster: &Cluster) -> anyhow::Result<()> {
         story.succeeds("seen")?;
         // What happened is told after it was written down.
         operator.says("MPIJobSucceeded")?;
+        let connections = operator.connections()?;
+        ensure!(connections == 1, "all requests share one connection, and it has {connections}");
         ensure!(operator.answer(cluster, "/healthz")? == "ok\n", "it is not alive");
         ensure!(operator.answer(cluster, "/readyz")? == "ready\n", "it is not ready");
         let numbers = operator.answer(cluster, "/metrics")?;

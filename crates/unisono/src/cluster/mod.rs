@@ -96,8 +96,9 @@ impl Cluster {
             }
         };
         let server = config.cluster_url.to_string();
+        let client = unisono_k8s::connect(config);
         Ok(Self {
-            client: Client::try_from(config).map_err(|error| unconfigured(Box::new(error)))?,
+            client: client.map_err(|error| unconfigured(Box::new(error)))?.build(),
             server,
             namespace,
             reading: reading(settings),
