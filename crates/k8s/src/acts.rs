@@ -21,8 +21,8 @@ use crate::writes::{Haste, Selected};
 /// Everything that is to be done in one tick.
 #[derive(Default)]
 pub(crate) struct Acts {
-    /// Pods to be deleted by one request.
-    pub(crate) delete_all: Option<Selected>,
+    /// Pods to be deleted by one request, and what selects them.
+    pub(crate) delete_all: Option<(Selected, Vec<Arc<Pod>>)>,
     /// Pods to be deleted one by one.
     pub(crate) delete: Vec<(Arc<Pod>, Haste)>,
     /// The StatefulSets, by name and uid, whose pods are to go: it would make them again.
@@ -173,8 +173,8 @@ impl Acts {
         };
         let workers: Vec<Arc<Pod>> =
             self.delete.iter().filter(|it| is_usual(it)).map(|(pod, _)| Arc::clone(pod)).collect();
-        self.delete_all = joined::selection(&workers, &children.pods);
-        if self.delete_all.is_some() {
+        if let Some(selected) = joined::selection(&workers, &children.pods) {
+            self.delete_all = Some((selected, workers));
             self.delete.retain(|it| !is_usual(it));
         }
     }

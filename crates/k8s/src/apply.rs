@@ -13,7 +13,7 @@ use unisono_plan::bind::Addresses;
 use unisono_plan::{Incarnation, Plan, Want};
 
 use crate::acts::{Acts, Known, acts, addresses, release};
-use crate::children::{Children, STATEFUL_SET};
+use crate::children::{Before, Children, STATEFUL_SET};
 use crate::engine::{EngineError, KubernetesEngine};
 use crate::marks;
 use crate::render::{self, MintError, Owner, Rendering};
@@ -78,27 +78,27 @@ impl Doing<'_> {
         if acts.refresh {
             self.refresh().await?;
         }
-        if let Some(selected) = &acts.delete_all {
+        if let Some((selected, workers)) = &acts.delete_all {
             writer.delete_all(&pods, selected).await?;
+            self.engine.changed.extend(workers.iter().map(|pod| Before::of(pod)));
         }
         let deletions = acts
             .delete
             .iter()
             .map(|(pod, haste)| writer.delete(&pods, pod.name(), pod.metadata.uid.clone(), *haste));
         self.each(deletions.collect()).await?;
+        let deleted = acts.delete.iter().filter(|(pod, _)| !pod.is_going());
+        self.engine.changed.extend(deleted.map(|(pod, _)| Before::of(pod)));
         let sets = api("apps", "v1", STATEFUL_SET, "statefulsets");
         for (name, uid) in &acts.drop_sets {
             writer.delete(&sets, name, Some(uid.clone()), Haste::Usual).await?;
         }
         // The kubelet ends it at once, and the pod stays, with its log.
         let deadline = json!({"spec": {"activeDeadlineSeconds": 1}});
-        let stops =
-            acts.stop.iter().map(|pod| writer.patch(&pods, pod.name(), Part::Whole, &deadline));
-        self.each(stops.collect()).await?;
+        self.change(acts.stop.iter().map(|pod| (pod, &deadline))).await?;
         let code = self.engine.status.end().map_or(0, |end| end.code);
         let over = json!({"metadata": {"annotations": {marks::END: code.to_string()}}});
-        let ends = acts.end.iter().map(|pod| writer.patch(&pods, pod.name(), Part::Whole, &over));
-        self.each(ends.collect()).await?;
+        self.change(acts.end.iter().map(|pod| (pod, &over))).await?;
         if let Some((name, uid)) = &acts.drop_job {
             writer.delete(&jobs(), name, uid.clone(), Haste::Usual).await?;
         }
@@ -228,7 +228,7 @@ impl Doing<'_> {
     }
 
     /// Lets commands go: their host table is what they wait for. Hosts that joined or moved later are told the same way.
-    async fn release(&self, waiting: &[(Incarnation, Arc<Pod>)]) -> Result<(), ApplyError> {
+    async fn release(&mut self, waiting: &[(Incarnation, Arc<Pod>)]) -> Result<(), ApplyError> {
         if waiting.is_empty() {
             return Ok(());
         }
@@ -267,11 +267,19 @@ impl Doing<'_> {
             self.store(&tables).await?;
         }
         self.fill(&addresses).await?;
-        let (writer, api) = (self.writer, pods());
-        let api = &api;
-        let patches =
-            patches.iter().map(|(pod, patch)| writer.patch(api, pod.name(), Part::Whole, patch));
-        Ok(self.each(patches.collect()).await.map(drop)?)
+        self.change(patches.iter().map(|(pod, patch)| (*pod, patch))).await
+    }
+
+    /// Changes pods, and remembers which.
+    async fn change<'act>(
+        &mut self,
+        changes: impl Iterator<Item = (&'act Arc<Pod>, &'act Value)>,
+    ) -> Result<(), ApplyError> {
+        let writer = self.writer;
+        let changed =
+            self.each(changes.map(|(pod, patch)| writer.change(pod, patch)).collect()).await?;
+        self.engine.changed.extend(changed.into_iter().flatten());
+        Ok(())
     }
 
     /// Puts tables that are too long for annotations into the ConfigMap, in the place of those of earlier epochs.

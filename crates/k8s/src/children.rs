@@ -117,6 +117,11 @@ impl Children {
             || self.jobs.iter().any(|job| is_it(&job.metadata))
     }
 
+    /// Whether a pod is still shown as it was before it was changed.
+    pub fn show(&self, before: &Before) -> bool {
+        self.pods.iter().any(|pod| Before::of(pod) == *before)
+    }
+
     /// The job's launcher Job that is not being deleted.
     pub(crate) fn launcher_job(&self, plan: &Plan) -> Option<&Arc<Job>> {
         let name = plan.names.launcher_job();
@@ -153,6 +158,20 @@ impl Children {
         let uid = pod.uid();
         self.pods.retain(|known| known.metadata.uid != uid);
         self.pods.push(Arc::new(pod));
+    }
+}
+
+/// A pod as it was before it was changed. Whoever still sees it so does not know of the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    uid: Option<String>,
+    version: Option<String>,
+}
+
+impl Before {
+    /// The pod as it is now.
+    pub fn of(pod: &Pod) -> Self {
+        Self { uid: pod.metadata.uid.clone(), version: pod.metadata.resource_version.clone() }
     }
 }
 

@@ -7,7 +7,7 @@ use unisono_engine::{Clock, Engine, Recorded, SystemClock};
 use unisono_plan::{Next, Observed, Plan, Seen, Status, Want, Why};
 
 use crate::apply::{self, ApplyError};
-use crate::children::Children;
+use crate::children::{Before, Children};
 use crate::marks;
 use crate::object::JobObject;
 use crate::observe::observe;
@@ -30,6 +30,8 @@ pub struct KubernetesEngine {
     pub(crate) status: Status,
     /// Whether all that followed from that status is known to have been done.
     pub(crate) is_settled: bool,
+    /// The pods that the tick has changed or deleted.
+    pub(crate) changed: Vec<Before>,
     pub(crate) clock: Box<dyn Clock + Send + Sync>,
 }
 
@@ -52,8 +54,8 @@ impl KubernetesEngine {
     pub fn new(client: Client, settings: Settings, object: JobObject, children: Children) -> Self {
         let clock = Box::new(SystemClock);
         let (prior, status) = (Status::default(), Status::default());
-        let (seen, is_settled) = (Vec::new(), false);
-        Self { client, settings, object, children, seen, prior, status, is_settled, clock }
+        let (seen, changed, is_settled) = (Vec::new(), Vec::new(), false);
+        Self { client, settings, object, children, seen, prior, status, is_settled, changed, clock }
     }
 
     /// Says that an earlier tick went through, so that what it did need not be looked for.
@@ -70,6 +72,11 @@ impl KubernetesEngine {
     /// What exists of the job after the tick, as far as its own writes told.
     pub fn children(&self) -> &Children {
         &self.children
+    }
+
+    /// The pods that the tick has changed or deleted, as they were before.
+    pub fn changed(&self) -> &[Before] {
+        &self.changed
     }
 
     pub(crate) fn owner(&self, plan: &Plan) -> Result<Owner, EngineError> {

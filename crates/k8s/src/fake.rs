@@ -114,7 +114,12 @@ impl Store {
             },
             Method::PATCH => match self.objects.get_mut(&object) {
                 Some(found) => {
+                    let before = found.clone();
                     merge(found, &body);
+                    if *found != before {
+                        self.made += 1;
+                        found["metadata"]["resourceVersion"] = json!(self.made.to_string());
+                    }
                     (200, found.clone())
                 }
                 None => refused(404, "NotFound"),

@@ -32,7 +32,7 @@ mod target;
 mod writes;
 
 pub use apply::ApplyError;
-pub use children::{Children, ListError};
+pub use children::{Before, Children, ListError};
 pub use client::{Service, connect};
 pub use engine::{EngineError, KubernetesEngine};
 pub use object::{JobObject, NotAJob};

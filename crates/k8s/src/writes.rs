@@ -10,9 +10,10 @@ use kube::{Client, Resource as _};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
+use crate::children::Before;
 use crate::marks;
 use crate::render::Owner;
-use crate::slim::Job;
+use crate::slim::{Job, Pod};
 
 /// Why an object was not made, changed or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -144,20 +145,34 @@ impl Writer<'_> {
         part: Part,
         changes: &Value,
     ) -> Result<(), WriteError> {
-        let parameters = PatchParams {
-            field_manager: Some(marks::FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
         let objects = self.objects(api);
         let patch = Patch::Merge(changes);
         let done = match part {
-            Part::Whole => objects.patch(name, &parameters, &patch).await,
-            Part::Status => objects.patch_status(name, &parameters, &patch).await,
+            Part::Whole => objects.patch(name, &parameters(), &patch).await,
+            Part::Status => objects.patch_status(name, &parameters(), &patch).await,
         };
         match done {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(source) => Err(fault("change", api, name, source)),
+        }
+    }
+
+    /// Merges changes into a pod; how it was before leaves if that changed it. One that is gone needs no change.
+    pub(crate) async fn change(
+        &self,
+        pod: &Pod,
+        changes: &Value,
+    ) -> Result<Option<Before>, WriteError> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), self.namespace);
+        let done = pods.patch(pod.name(), &parameters(), &Patch::Merge(changes)).await;
+        match done {
+            Ok(now) => Ok(Some(Before::of(pod)).filter(|before| *before != Before::of(&now))),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(source) => {
+                let (kind, name) = ("Pod".to_owned(), pod.name().to_owned());
+                Err(WriteError::Request { verb: "change", kind, name, source: Box::new(source) })
+            }
         }
     }
 
@@ -272,6 +287,10 @@ pub(crate) enum Haste {
     Usual,
     /// Now: nobody is there to end it gracefully.
     AtOnce,
+}
+
+fn parameters() -> PatchParams {
+    PatchParams { field_manager: Some(marks::FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 fn text<'object>(object: &'object Value, pointer: &str) -> &'object str {

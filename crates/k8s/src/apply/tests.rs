@@ -70,6 +70,11 @@ impl Story {
     }
 
     async fn tick(&mut self) -> Result<Next, EngineError> {
+        Ok(self.tick_and_tell().await?.0)
+    }
+
+    /// A tick, and how many pods it changed.
+    async fn tick_and_tell(&mut self) -> Result<(Next, usize), EngineError> {
         self.now += 1_000;
         let client = self.server.client();
         let object = self.server.store().get(&format!("{MPI_JOBS}/pi")).unwrap().clone();
@@ -82,7 +87,7 @@ impl Story {
         let mut engine = engine.settled(std::mem::take(&mut self.is_settled));
         let next = tick(&mut engine, &plan, &before, Time(self.now)).await?.next;
         self.is_settled = true;
-        Ok(next)
+        Ok((next, engine.changed().len()))
     }
 
     /// Gives every pod an address and lets its container run, as a kubelet would; `ends` are over with this code.
@@ -174,6 +179,17 @@ async fn a_job_that_waited_with_another_operator_gets_its_own_keys_and_its_own_l
     let launcher = store.get(&format!("{LAUNCHERS}/pi-launcher")).unwrap();
     assert_eq!(launcher["spec"]["managedBy"], "unisono.dev/operator");
     assert_eq!(store.names(PODS).len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_tick_changed_is_known_after_it() {
+    let mut story = Story::new(2, |_| {});
+    assert_eq!(story.tick_and_tell().await.unwrap().1, 0, "pods that are made are told otherwise");
+    story.kubelet("", 0);
+    assert_eq!(story.tick_and_tell().await.unwrap().1, 1, "its launcher was let go");
+    assert_eq!(story.tick_and_tell().await.unwrap().1, 0, "nothing was left to do");
+    story.kubelet("pi-launcher", 0);
+    assert_eq!(story.tick_and_tell().await.unwrap().1, 2, "its workers were deleted");
 }
 
 #[tokio::test]

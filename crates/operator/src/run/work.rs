@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use unisono_engine::{Clock, Engine, Recorded, SystemClock, carry_out, decide};
 use unisono_job::{Dialect, Note, Severity};
 use unisono_k8s::{
-    ApplyError, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource, Settings,
-    WriteError, kubeflow, prior, told_why,
+    ApplyError, Before, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource,
+    Settings, WriteError, kubeflow, prior, told_why,
 };
 use unisono_plan::conditions::{Happening, happenings, warnings};
 use unisono_plan::notes::codes::SLOTS_IDLE;
@@ -26,8 +26,10 @@ const COALESCE: Duration = Duration::from_secs(1);
 /// Pods that go are told this often: nobody acts on how many are left.
 const COALESCE_AT_THE_END: Duration = Duration::from_secs(10);
 
-/// How long to wait for the watches to show what was just written, and how often to look.
-const CATCH_UP: Duration = Duration::from_secs(2);
+/// How long to wait for the watches to show what was just written.
+const CATCH_UP: Duration = Duration::from_secs(10);
+
+/// How soon to look again when the job was changed by somebody else meanwhile.
 const CATCH_UP_LOOK: Duration = Duration::from_millis(20);
 
 /// How often to look whether the objects of an earlier job of the same name are gone: not all of them are watched.
@@ -64,6 +66,8 @@ struct Expected {
     old_version: Option<String>,
     /// The uids of pods that were made, or of what was marked.
     uids: Vec<String>,
+    /// Pods that were changed or deleted.
+    changed: Vec<Before>,
     until: Instant,
 }
 
@@ -221,7 +225,8 @@ impl Worker {
         );
         let now = Instant::now();
         memory.adopted = true;
-        memory.expected = Some(Expected { old_version: None, uids, until: now + CATCH_UP });
+        let until = now + CATCH_UP;
+        memory.expected = Some(Expected { old_version: None, uids, changed: Vec::new(), until });
         Ok(now + CATCH_UP_LOOK)
     }
 
@@ -326,10 +331,11 @@ impl Memory {
         let expected = self.expected.as_ref()?;
         let is_seen = |uid: &String| children.has(uid);
         let stale = expected.old_version.is_some()
-            && expected.old_version.as_deref() == object.resource_version();
-        let now = Instant::now();
-        if (stale || !expected.uids.iter().all(is_seen)) && now < expected.until {
-            return Some(now + CATCH_UP_LOOK);
+            && expected.old_version.as_deref() == object.resource_version()
+            || expected.changed.iter().any(|before| children.show(before));
+        // A watch that shows something brings the job here again before that.
+        if (stale || !expected.uids.iter().all(is_seen)) && Instant::now() < expected.until {
+            return Some(expected.until);
         }
         self.expected = None;
         None
@@ -353,8 +359,9 @@ impl Memory {
         if !unchanged {
             self.written = Some(now);
         }
-        if old_version.is_some() || !uids.is_empty() {
-            self.expected = Some(Expected { old_version, uids, until: now + CATCH_UP });
+        let changed = engine.changed().to_vec();
+        if old_version.is_some() || !uids.is_empty() || !changed.is_empty() {
+            self.expected = Some(Expected { old_version, uids, changed, until: now + CATCH_UP });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is remembered between looks, and what is told at the first.
 
+use serde_json::json;
 use unisono_plan::GroupCounts;
 
 use super::*;
@@ -65,4 +66,25 @@ fn a_look_that_does_not_come_back_leaves_what_metrics_need_to_forget_the_job() {
     assert!(!panicked.panicked, "the first of several in a row is told");
     assert!(memory.after_failure().after_panic().panicked);
     assert_eq!(panicked.launcher.as_deref(), Some("pi-launcher"));
+}
+
+#[test]
+fn a_look_waits_until_the_watches_show_what_the_last_one_changed() {
+    let pod = |version: &str| -> Arc<unisono_k8s::slim::Pod> {
+        let metadata = json!({"name": "pi-launcher", "uid": "1", "resourceVersion": version});
+        Arc::new(serde_json::from_value(json!({"metadata": metadata})).unwrap())
+    };
+    let object = json!({
+        "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob",
+        "metadata": {"name": "pi", "namespace": "lab", "uid": "0"},
+    });
+    let object = JobObject::new(object).unwrap();
+    let until = Instant::now() + CATCH_UP;
+    let changed = vec![Before::of(&pod("7"))];
+    let expected = Expected { old_version: None, uids: Vec::new(), changed, until };
+    let mut memory = Memory { expected: Some(expected), ..Memory::default() };
+    let seen = |pods| Children { pods, ..Children::default() };
+    assert_eq!(memory.not_caught_up(&object, &seen(vec![pod("7")])), Some(until));
+    assert_eq!(memory.not_caught_up(&object, &seen(vec![pod("8")])), None);
+    assert!(memory.expected.is_none(), "it is not waited for again");
 }
