@@ -1,7 +1,7 @@
 //! The way to an API server: a configuration enters, a client leaves whose requests share one connection.
 //!
 //! The client that `kube` makes by itself opens a connection for each request under way. A job's start is a burst of requests,
-//! and keys for each of them cost both sides more than the requests do.
+//! and both sides would have to agree on keys for each of them.
 
 use std::time::Duration;
 

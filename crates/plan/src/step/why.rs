@@ -138,7 +138,7 @@ impl fmt::Display for Why {
 fn and(others: usize) -> String {
     match others {
         0 => String::new(),
-        1 => " and 1 other".to_owned(),
-        more => format!(" and {more} others"),
+        1 => " (and 1 other)".to_owned(),
+        more => format!(" (and {more} others)"),
     }
 }

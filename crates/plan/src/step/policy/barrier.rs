@@ -101,7 +101,7 @@ mod tests {
         let status = Status::default();
         assert_eq!(
             says(&some, &status),
-            ["sample-work-0 and 1 other is not up: it pulls its image"]
+            ["sample-work-0 (and 1 other) is not up: it pulls its image"]
         );
         let all = seen(&[(LAUNCHER, UP), (WORKER, UP), (OTHER_WORKER, UP)]);
         assert!(says(&all, &status).is_empty());
@@ -113,7 +113,7 @@ mod tests {
         let pulling = SeenState::Coming("it pulls its image".to_owned());
         let all = seen(&[(LAUNCHER, pulling), (WORKER, UP), (OTHER_WORKER, stuck)]);
         let said = says(&all, &Status::default());
-        assert_eq!(said, ["sample-work-1 and 1 other is not up: its image is not there"]);
+        assert_eq!(said, ["sample-work-1 (and 1 other) is not up: its image is not there"]);
     }
 
     #[test]
