@@ -14,18 +14,18 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ClientBuilder, ConfigExt, DynBody};
-use kube::{Config, Error};
+use kube::{Client, Config, Error};
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::retry::RetryLayer;
 use tower::util::BoxService;
-use tower::{BoxError, ServiceBuilder, ServiceExt};
+use tower::{BoxError, ServiceBuilder, ServiceExt, service_fn};
 
 /// A server that says nothing for so long is asked whether it is still there, and has so long to say so: all watches depend on
 /// one connection.
 const SILENCE: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// So many requests are under way at once, whichever job they are for; the others wait their turn. More make nothing faster, and
+/// So many requests for jobs are under way at once, whichever job they are for; the others wait their turn. More make nothing faster, and
 /// an API server that is kept too busy cuts watches, on which everything depends.
 const AT_ONCE: usize = 32;
 
@@ -49,7 +49,6 @@ pub fn connect(config: Config) -> Result<ClientBuilder<Service>, Error> {
     let retry = config.default_retry.then(|| RetryLayer::new(RetryPolicy::server_retry()));
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer(GlobalConcurrencyLimitLayer::new(AT_ONCE))
         .option_layer(retry)
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
@@ -59,6 +58,17 @@ pub fn connect(config: Config) -> Result<ClientBuilder<Service>, Error> {
             response.map(|body| Box::new(body.map_err(BoxError::from)) as Box<DynBody>)
         });
     Ok(ClientBuilder::new(service.boxed(), config.default_namespace.clone()))
+}
+
+/// The same client for whoever writes much: its requests wait for each other, so that those of others (leases, watches) never do.
+pub fn limited(client: Client) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let limit = GlobalConcurrencyLimitLayer::new(AT_ONCE);
+    let send = service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        async move { client.send(request).await }
+    });
+    Client::new(ServiceBuilder::new().layer(limit).service(send), namespace)
 }
 
 /// Connects, and agrees on the version of HTTP: 2 with every API server, 1 with a proxy that knows no better.

@@ -33,7 +33,7 @@ mod writes;
 
 pub use apply::ApplyError;
 pub use children::{Before, Children, ListError};
-pub use client::{Service, connect};
+pub use client::{Service, connect, limited};
 pub use engine::{EngineError, KubernetesEngine};
 pub use object::{JobObject, NotAJob};
 pub use observe::observe;

@@ -14,8 +14,8 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until, timeout};
-use unisono_k8s::Settings;
 use unisono_k8s::slim::{Job, Pod};
+use unisono_k8s::{Settings, limited};
 
 use super::key::Key;
 use super::queue::{DEBOUNCE, Queue};
@@ -78,7 +78,12 @@ impl Controller {
             memories: HashMap::new(),
             watches: watches(&client, namespace),
             working: FuturesUnordered::new(),
-            worker: Arc::new(Worker::new(client, settings, options.reading, health.clone())),
+            worker: Arc::new(Worker::new(
+                limited(client),
+                settings,
+                options.reading,
+                health.clone(),
+            )),
             health,
             workers: options.workers,
             longest_look: options.longest_look,
