@@ -1,11 +1,11 @@
 //! What exists of one job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch};
 use kube::{Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, json};
@@ -14,6 +14,7 @@ use unisono_plan::{Incarnation, Member, Plan};
 use crate::marks;
 use crate::object::JobObject;
 use crate::slim::{Job, Pod};
+use crate::writes::parameters;
 
 /// The labels by which operators for MPIJobs have named a child's job, the one that watches know first.
 const NAMES: [&str; 3] = ["training.kubeflow.org/job-name", "mpi-job-name", "mpi_job_name"];
@@ -117,9 +118,14 @@ impl Children {
             || self.jobs.iter().any(|job| is_it(&job.metadata))
     }
 
-    /// Whether a pod is still shown as it was before it was changed.
-    pub fn show(&self, before: &Before) -> bool {
-        self.pods.iter().any(|pod| Before::of(pod) == *before)
+    /// Whether any of these pods is still shown as it was before it was changed.
+    pub fn show_any(&self, changed: &[Before]) -> bool {
+        if changed.is_empty() {
+            return false;
+        }
+        // Once for all: there may be thousands of either.
+        let shown: HashSet<Before> = self.pods.iter().map(|pod| Before::of(pod)).collect();
+        changed.iter().any(|before| shown.contains(before))
     }
 
     /// The job's launcher Job that is not being deleted.
@@ -162,7 +168,7 @@ impl Children {
 }
 
 /// A pod as it was before it was changed. Whoever still sees it so does not know of the change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Before {
     uid: Option<String>,
     version: Option<String>,
@@ -205,11 +211,7 @@ where
         return Ok(());
     }
     let label = json!({"metadata": {"labels": labels}});
-    let parameters = PatchParams {
-        field_manager: Some(marks::FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    match api.patch(&name, &parameters, &Patch::Merge(&label)).await {
+    match api.patch(&name, &parameters(), &Patch::Merge(&label)).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         patched => patched.map(drop),
     }

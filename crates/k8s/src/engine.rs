@@ -1,20 +1,20 @@
 //! The engine: three acts on the objects of one job. It decides nothing.
 
 use kube::Client;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, Patch};
 use serde_json::json;
 use unisono_engine::{Clock, Engine, Recorded, SystemClock};
 use unisono_plan::{Next, Observed, Plan, Seen, Status, Want, Why};
 
 use crate::apply::{self, ApplyError};
 use crate::children::{Before, Children};
-use crate::marks;
 use crate::object::JobObject;
 use crate::observe::observe;
 use crate::render::Owner;
 use crate::settings::Settings;
 use crate::status;
 use crate::target::Resource;
+use crate::writes::parameters;
 
 /// Carries out one job as Kubernetes objects. Made for one tick, from what is known then.
 pub struct KubernetesEngine {
@@ -121,13 +121,9 @@ impl Engine for KubernetesEngine {
             "metadata": {"resourceVersion": self.object.resource_version()},
             "status": changes,
         });
-        let parameters = PatchParams {
-            field_manager: Some(marks::FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
         let written = self
             .jobs(plan)?
-            .patch_status(self.object.name(), &parameters, &Patch::Merge(&patch))
+            .patch_status(self.object.name(), &parameters(), &Patch::Merge(&patch))
             .await;
         match written {
             Ok(written) => {

@@ -92,7 +92,7 @@ impl Writer<'_> {
         K: Clone + DeserializeOwned + std::fmt::Debug,
     {
         let name = text(object, "/metadata/name");
-        let fault = |source| fault("create", api, name, source);
+        let fault = |source| fault("create", &api.kind, name, source);
         let path = DynamicObject::url_path(api, Some(self.namespace));
         let body =
             serde_json::to_vec(object).map_err(|error| fault(kube::Error::SerdeError(error)))?;
@@ -116,7 +116,7 @@ impl Writer<'_> {
     async fn known<K>(&self, api: &ApiResource, wanted: &Value) -> Result<Creation<K>, WriteError> {
         let (kind, name) = (api.kind.clone(), text(wanted, "/metadata/name").to_owned());
         let found = self.objects(api).get_metadata_opt(&name).await;
-        let Some(found) = found.map_err(|source| fault("get", api, &name, source))? else {
+        let Some(found) = found.map_err(|source| fault("get", &api.kind, &name, source))? else {
             return Err(WriteError::Predecessor { kind, name });
         };
         if self.is_owned(&found.metadata) {
@@ -154,7 +154,7 @@ impl Writer<'_> {
         match done {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            Err(source) => Err(fault("change", api, name, source)),
+            Err(source) => Err(fault("change", &api.kind, name, source)),
         }
     }
 
@@ -169,10 +169,7 @@ impl Writer<'_> {
         match done {
             Ok(now) => Ok(Some(Before::of(pod)).filter(|before| *before != Before::of(&now))),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-            Err(source) => {
-                let (kind, name) = ("Pod".to_owned(), pod.name().to_owned());
-                Err(WriteError::Request { verb: "change", kind, name, source: Box::new(source) })
-            }
+            Err(source) => Err(fault("change", "Pod", pod.name(), source)),
         }
     }
 
@@ -196,7 +193,7 @@ impl Writer<'_> {
         match self.objects(api).delete(name, &parameters).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            Err(source) => Err(fault("delete", api, name, source)),
+            Err(source) => Err(fault("delete", &api.kind, name, source)),
         }
     }
 
@@ -206,7 +203,7 @@ impl Writer<'_> {
         api: &ApiResource,
         selected: &Selected,
     ) -> Result<(), WriteError> {
-        let fault = |source| fault("delete", api, &selected.labels, source);
+        let fault = |source| fault("delete", &api.kind, &selected.labels, source);
         let parameters = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Background),
             ..DeleteParams::default()
@@ -233,7 +230,7 @@ impl Writer<'_> {
         name: &str,
     ) -> Result<Option<String>, WriteError> {
         let found = self.objects(api).get_metadata_opt(name).await;
-        let found = found.map_err(|source| fault("get", api, name, source))?;
+        let found = found.map_err(|source| fault("get", &api.kind, name, source))?;
         Ok(found.map(|it| it.metadata).filter(|it| self.is_owned(it)).and_then(|it| it.uid))
     }
 
@@ -245,14 +242,7 @@ impl Writer<'_> {
     /// The launcher Job of that name, read as far as anybody here looks at it.
     pub(crate) async fn job(&self, name: &str) -> Result<Option<Job>, WriteError> {
         let jobs: Api<Job> = Api::namespaced(self.client.clone(), self.namespace);
-        let kind = "Job".to_owned();
-        let fault = |source| WriteError::Request {
-            verb: "get",
-            kind,
-            name: name.to_owned(),
-            source: Box::new(source),
-        };
-        jobs.get_opt(name).await.map_err(fault)
+        jobs.get_opt(name).await.map_err(|source| fault("get", "Job", name, source))
     }
 
     fn objects(&self, api: &ApiResource) -> Api<DynamicObject> {
@@ -289,7 +279,7 @@ pub(crate) enum Haste {
     AtOnce,
 }
 
-fn parameters() -> PatchParams {
+pub(crate) fn parameters() -> PatchParams {
     PatchParams { field_manager: Some(marks::FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
@@ -297,7 +287,7 @@ fn text<'object>(object: &'object Value, pointer: &str) -> &'object str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn fault(verb: &'static str, api: &ApiResource, name: &str, source: kube::Error) -> WriteError {
-    let (kind, name) = (api.kind.clone(), name.to_owned());
+fn fault(verb: &'static str, kind: &str, name: &str, source: kube::Error) -> WriteError {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
     WriteError::Request { verb, kind, name, source: Box::new(source) }
 }

@@ -330,11 +330,12 @@ impl Memory {
     fn not_caught_up(&mut self, object: &JobObject, children: &Children) -> Option<Instant> {
         let expected = self.expected.as_ref()?;
         let is_seen = |uid: &String| children.has(uid);
-        let stale = expected.old_version.is_some()
-            && expected.old_version.as_deref() == object.resource_version()
-            || expected.changed.iter().any(|before| children.show(before));
+        let is_old = expected.old_version.is_some()
+            && expected.old_version.as_deref() == object.resource_version();
+        let lags =
+            is_old || !expected.uids.iter().all(is_seen) || children.show_any(&expected.changed);
         // A watch that shows something brings the job here again before that.
-        if (stale || !expected.uids.iter().all(is_seen)) && Instant::now() < expected.until {
+        if lags && Instant::now() < expected.until {
             return Some(expected.until);
         }
         self.expected = None;
