@@ -28,11 +28,16 @@ const READ: usize = 64 << 10;
 /// How long a machine may be silent before it counts as gone.
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// How often that is looked for where the kernel does not do it.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// Why a connection is of no more use.
 #[derive(Debug, Error)]
 pub(crate) enum ChannelError {
     #[error("the connection was cut")]
     Cut,
+    #[error("its machine does not answer")]
+    Unreachable,
     #[error("the connection failed: {0}")]
     Socket(#[from] io::Error),
     #[error("{}", explain(.0))]
@@ -91,9 +96,16 @@ impl Channel {
         self.tls.wants_write()
     }
 
-    /// Whether the peer's machine is gone while something is on its way to it, when keep-alive does not ask.
-    pub(crate) fn is_unreachable(&self) -> bool {
-        sys::is_unacknowledged(self.socket.as_fd(), SILENCE)
+    /// How soon to ask this again: while something is on its way to the peer, keep-alive does not ask whether its machine is
+    /// still there, and the kernel itself would give up only after a quarter of an hour.
+    pub(crate) fn look_again_in(&self) -> Result<Option<Duration>, ChannelError> {
+        if !sys::is_something_on_its_way(self.as_fd()) {
+            return Ok(None);
+        }
+        if sys::is_unacknowledged(self.as_fd(), SILENCE) {
+            return Err(ChannelError::Unreachable);
+        }
+        Ok(Some(LOOK_AGAIN))
     }
 
     /// Takes the next whole frame that has arrived.

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use crate::channel::Channel;
 use crate::frame::{Frame, Kind, LONGEST_PAYLOAD};
 use crate::log;
-use crate::polling::{PollSet, Ready, Token, until};
+use crate::polling::{PollSet, Ready, Token, earlier, until};
 use crate::proof::Event;
 use crate::ranks::{Changes, Watch};
 use crate::shell_words;
@@ -119,6 +119,7 @@ impl Launch {
         if self.tree.is_gone() && matches!(self.line, Line::Closed) {
             return Ok(false);
         }
+        let due = earlier(due, self.look_at_line());
         let (tokens, ready) = self.wait(now, due)?;
         if ready.any(tokens.signals) {
             self.take_signals();
@@ -149,8 +150,6 @@ impl Launch {
             Tokens { signals: Some(set.readable(self.signals.as_fd())), ..Tokens::default() };
         tokens.serve = self.serve.as_ref().map(|serve| set.readable(serve.as_fd()));
         let mut limit = due;
-        let mut no_later =
-            |other: Duration| limit = Some(limit.map_or(other, |limit| limit.min(other)));
         match &self.line {
             Line::Open(channel) => {
                 tokens.line = Some(set.add(channel.as_fd(), interest(channel)));
@@ -163,7 +162,7 @@ impl Launch {
                     tokens.stdin = self.stdin.as_ref().map(|pipe| set.writable(pipe.as_fd()));
                 }
                 if self.tree.outcome().is_none() {
-                    no_later(self.watch.due_in(now));
+                    limit = earlier(limit, Some(self.watch.due_in(now)));
                 }
             }
             Line::Farewell(channel) => {
@@ -172,6 +171,17 @@ impl Launch {
             Line::Closed => {}
         }
         Ok((tokens, set.wait(limit)?))
+    }
+
+    /// Hangs up when the launcher's machine is gone; otherwise gives how soon to look again.
+    fn look_at_line(&mut self) -> Option<Duration> {
+        let (Line::Open(channel) | Line::Farewell(channel)) = &self.line else {
+            return None;
+        };
+        channel.look_again_in().unwrap_or_else(|_| {
+            self.hung_up();
+            Some(Duration::ZERO)
+        })
     }
 
     /// Moves bytes to and from the launcher.
@@ -335,7 +345,7 @@ impl Launch {
         };
     }
 
-    /// Looks around from time to time: for ranks, and whether the launcher's machine is still there.
+    /// Looks for ranks from time to time.
     fn look_around(&mut self) {
         if !matches!(self.line, Line::Open(_)) || self.tree.outcome().is_some() {
             return;
@@ -343,9 +353,6 @@ impl Launch {
         let Some(Changes { appeared, gone }) = self.watch.advance(Instant::now()) else {
             return;
         };
-        if matches!(&self.line, Line::Open(channel) if channel.is_unreachable()) {
-            return self.hung_up();
-        }
         let events =
             appeared.into_iter().map(Event::Rank).chain(gone.into_iter().map(Event::RankGone));
         for event in events {

@@ -63,3 +63,8 @@ impl Ready {
 pub(crate) fn until(moment: std::time::Instant, now: std::time::Instant) -> Duration {
     moment.saturating_duration_since(now)
 }
+
+/// The shorter of two limits, none when there is neither.
+pub(crate) fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}

@@ -19,7 +19,7 @@ use crate::keys::{KeyError, SecretKey};
 use crate::launch::STDIN_CREDIT;
 use crate::log;
 use crate::outlet::Outlet;
-use crate::polling::{PollSet, Ready, Token};
+use crate::polling::{PollSet, Ready, Token, earlier};
 use crate::processes;
 use crate::proof::{Event, Proof};
 use crate::settings::Settings;
@@ -239,7 +239,8 @@ impl Session {
             tokens.stdin = Some(set.readable(rustix::stdio::stdin()));
         }
         let limit = (!self.settled).then_some(QUIET);
-        Ok((tokens, set.wait(limit)?))
+        let look_again = self.channel.look_again_in().map_err(|error| self.lost(&error))?;
+        Ok((tokens, set.wait(earlier(limit, look_again))?))
     }
 
     fn take_frame(&mut self, frame: Frame) -> Result<Option<u8>, RshError> {

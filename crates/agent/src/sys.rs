@@ -146,11 +146,19 @@ pub(crate) fn release_code() {
     }
 }
 
-/// Whether the peer's machine has not acknowledged what we sent for this long, although the kernel keeps sending it. A peer that
-/// merely does not read is not meant: its kernel acknowledges.
+/// Whether the kernel holds something that the peer's machine has not acknowledged, sent or waiting for room.
+pub(crate) fn is_something_on_its_way(socket: BorrowedFd<'_>) -> bool {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the request (`SIOCOUTQ`, which has the terminals' number) writes one integer.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    asked == 0 && bytes > 0
+}
+
+/// Whether the peer's machine has not acknowledged what we sent for this long, although the kernel keeps sending it, or keeps asking
+/// for room. A peer that merely does not read is not meant: its kernel answers.
 pub(crate) fn is_unacknowledged(socket: BorrowedFd<'_>, since: Duration) -> bool {
     /// A lost packet or two are no sign of death.
-    const RETRANSMITS: u8 = 3;
+    const UNANSWERED: u8 = 3;
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).unwrap_or_default();
     // SAFETY: the kernel writes at most `length` bytes, and the structure is plain numbers for which zero is valid.
@@ -162,8 +170,7 @@ pub(crate) fn is_unacknowledged(socket: BorrowedFd<'_>, since: Duration) -> bool
         }
         info.assume_init()
     };
-    info.tcpi_unacked > 0
-        && info.tcpi_retransmits >= RETRANSMITS
+    (info.tcpi_retransmits >= UNANSWERED || info.tcpi_probes >= UNANSWERED)
         && u128::from(info.tcpi_last_ack_recv) >= since.as_millis()
 }
 
