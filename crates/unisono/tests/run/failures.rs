@@ -17,7 +17,7 @@ fn told(user: &User, command: &str) -> (Option<i32>, String) {
 }
 
 /// After this many seconds a launcher is taken for one that never ends. Only those that hang are waited for so long.
-const TOO_LONG: &str = "60";
+const TOO_LONG: &str = "20";
 
 /// Launchers that now and then never end after a bad end of that kind (docs/mpi.md). Then, too, is told which rank it was.
 const HANGING: [(Flavour, Program); 4] = [
