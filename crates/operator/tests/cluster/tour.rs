@@ -145,7 +145,7 @@ pub(crate) fn clean_up_of_the_ended(cluster: &Cluster) -> anyhow::Result<()> {
         let jobs = [("Running", vec!["ended-running-worker-1"]), ("All", vec![])];
         for (policy, _) in &jobs {
             let name = format!("ended-{}", policy.to_lowercase());
-            let mut cleaned = job("v2beta1", &name, GATED);
+            let mut cleaned = job("v2beta1", &name, &format!("echo begun; {GATED}"));
             cleaned["spec"]["runPolicy"] = json!({"cleanPodPolicy": policy});
             let worker = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0/command";
             put(&mut cleaned, worker, json!(["sh", "-c", GATED]))?;
@@ -153,6 +153,11 @@ pub(crate) fn clean_up_of_the_ended(cluster: &Cluster) -> anyhow::Result<()> {
         }
         for name in ["ended-running", "ended-all"] {
             story.until(name, "running", |job| holds(job, "Running"))?;
+            // A launcher that runs may still wait for its workers: one that ends before was never there for it.
+            wait::until(PATIENCE, &format!("the command of {name} to begin"), || {
+                let said = story.kubectl(&["logs", &format!("{name}-launcher")])?;
+                Ok(said.contains("begun").then_some(()))
+            })?;
         }
         operator.terminate()?;
         for name in ["ended-running", "ended-all"] {
