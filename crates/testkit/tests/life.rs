@@ -303,35 +303,61 @@ fn a_job_that_begins_suspended_has_nothing_until_it_is_resumed() {
     assert_eq!(started.since(story.status.created.unwrap()).as_secs(), 30);
 }
 
+fn seen(member: Member, state: SeenState) -> Seen {
+    Seen { incarnation: Incarnation { member, epoch: 0 }, state, address: None }
+}
+
+fn ended(code: i32, cause: Cause) -> SeenState {
+    SeenState::Ended(Ended {
+        started: Some(Time(2)),
+        at: Time(3),
+        code,
+        cause,
+        rank: None,
+        last_lines: Vec::new(),
+    })
+}
+
+/// A worker that is told to go ends as it likes, and may be seen so before it is gone. One that ended before counts.
+#[test]
+fn a_worker_that_the_clean_up_ends_has_not_failed() {
+    let mut job = kubeflow(Dialect::KubeflowV1alpha2, "job", 1, 1, LINE);
+    job.policies.clean_up = CleanUp::All;
+    let plan = lay_out(&job, &Facts::default(), 1);
+    let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
+    let failed = |of_launcher: SeenState, of_worker: SeenState, prior: &Status, now: u64| {
+        let seen = vec![seen(launcher, of_launcher), seen(worker, of_worker)];
+        let status =
+            step(&plan, prior, &Observed { seen, ..Observed::default() }, Time(now)).status;
+        (status.groups[1].failed, status)
+    };
+    let mut status = Status::default();
+    for (now, state) in [(1, SeenState::Up), (2, SeenState::Running { since: Time(2) })] {
+        (_, status) = failed(state, SeenState::Up, &status, now);
+    }
+    let (_, over) = failed(ended(0, Cause::Exited), SeenState::Up, &status, 3);
+    assert!(over.end().is_some_and(|end| end.verdict == Verdict::Succeeded));
+    assert_eq!(failed(ended(0, Cause::Exited), ended(143, Cause::Deleted), &over, 4).0, 0);
+    assert_eq!(failed(ended(0, Cause::Exited), ended(1, Cause::Exited), &over, 4).0, 1);
+}
+
 /// One worker's job at the moment its launcher failed for the first time.
 #[test]
 fn v1alpha2_says_restarting_between_two_tries() {
     let plan =
         lay_out(&kubeflow(Dialect::KubeflowV1alpha2, "job", 1, 1, LINE), &Facts::default(), 1);
-    let seen = |member: Member, state: SeenState| Seen {
-        incarnation: Incarnation { member, epoch: 0 },
-        state,
-        address: None,
-    };
     let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
     let view = |state: SeenState| Observed {
         seen: vec![seen(launcher, state), seen(worker, SeenState::Up)],
         ..Observed::default()
     };
-    let failed = Ended {
-        started: Some(Time(2)),
-        at: Time(3),
-        code: 1,
-        cause: Cause::Exited,
-        rank: None,
-        last_lines: Vec::new(),
-    };
+    let failed = ended(1, Cause::Exited);
     let mut status = Status::default();
     for (now, state) in [(1, SeenState::Up), (2, SeenState::Running { since: Time(2) })] {
         status = step(&plan, &status, &view(state), Time(now)).status;
     }
     assert_eq!(status.conditions.last().unwrap().kind, "Running");
-    let next = step(&plan, &status, &view(SeenState::Ended(failed)), Time(3));
+    let next = step(&plan, &status, &view(failed), Time(3));
     let kinds: Vec<&str> = next.status.conditions.iter().map(|it| it.kind.as_str()).collect();
     assert_eq!(kinds, ["Created", "Restarting"]);
     assert_eq!((next.status.attempt, next.status.launched_epoch), (1, 1));

@@ -8,7 +8,8 @@ use super::policy::{admission, barrier, deadline, loss, suspend, ttl};
 use super::sight::{Sight, comes, is_alive, is_up};
 use super::transition::judged_at;
 use crate::{
-    GroupCounts, Host, Member, Observed, Plan, SeenState, Stage, Status, Time, Want, Wanted, Why,
+    Cause, GroupCounts, Host, Member, Observed, Plan, SeenState, Stage, Status, Time, Want, Wanted,
+    Why,
 };
 
 pub(super) fn want(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Want {
@@ -61,12 +62,15 @@ fn stop_until(plan: &Plan, status: &Status, now: Time) -> Time {
 /// Members of each group by what they are doing.
 pub(super) fn counts(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<GroupCounts> {
     let mut counts = vec![GroupCounts::default(); plan.job.groups.len()];
+    let is_over = matches!(status.stage, Stage::Suspended | Stage::Ended(_));
     for host in &plan.hosts {
         let Some(count) = counts.get_mut(host.member.group as usize) else {
             continue;
         };
         let known = status.ended.get(&host.member);
         match (sight.state(host), known) {
+            // Its end was wanted, and it is on its way out.
+            (Some(SeenState::Ended(ended)), None) if is_over && ended.cause == Cause::Deleted => {}
             (_, Some(ended)) | (Some(SeenState::Ended(ended)), None) => {
                 let which =
                     if ended.succeeded() { &mut count.succeeded } else { &mut count.failed };
