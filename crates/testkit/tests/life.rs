@@ -378,6 +378,23 @@ fn events_of_a_version_are_told_once() {
 }
 
 #[test]
+fn a_job_that_was_never_seen_running_is_told_to_have_run() {
+    let plan =
+        lay_out(&kubeflow(Dialect::KubeflowV2beta1, "job", 1, 1, LINE), &Facts::default(), 1);
+    let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
+    let next = |of_launcher: SeenState, prior: &Status, now: u64| {
+        let seen = vec![seen(launcher, of_launcher), seen(worker, SeenState::Up)];
+        step(&plan, prior, &Observed { seen, ..Observed::default() }, Time(now)).status
+    };
+    let starting = next(SeenState::Up, &Status::default(), 1);
+    let over = next(ended(0, Cause::Exited), &starting, 4);
+    let told = happenings(&plan, &starting, &over);
+    let reasons: Vec<&str> = told.iter().map(|it| it.reason.as_str()).collect();
+    assert_eq!(reasons, ["MPIJobRunning", "MPIJobSucceeded"]);
+    assert_eq!(happenings(&plan, &over, &over), []);
+}
+
+#[test]
 fn a_job_waits_in_line_and_says_why() {
     let plan = lay_out(&azure("az", 2, 1, "mpirun ./a"), &Facts::default(), 1);
     let full =

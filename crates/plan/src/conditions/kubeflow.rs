@@ -266,8 +266,12 @@ pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Ha
         .conditions
         .iter()
         .filter(|condition| told.contains(&condition.kind.as_str()))
-        // That a job does not run is told by what it does instead; that it is not suspended any more is news.
-        .filter(|condition| condition.holds || condition.kind == SUSPENDED)
+        // That a job does not run is told by what it does instead; that it is not suspended any more is news, and so is that it
+        // ran when it was never seen running.
+        .filter(|condition| {
+            let has_run = condition.kind == RUNNING && condition.reason.ends_with(RUNNING);
+            condition.holds || condition.kind == SUSPENDED || has_run
+        })
         .filter(is_new)
         .map(|condition| Happening {
             is_warning: condition.kind == FAILED,
