@@ -128,7 +128,7 @@ pub(crate) fn acts(plan: &Plan, want: &Want, known: &Known<'_>) -> Acts {
             || prior.stage != status.stage
             || !acts.delete.is_empty()
             || !acts.stop.is_empty());
-    if matches!(status.stage, Stage::Suspended | Stage::Ended(_)) {
+    if status.is_at_rest() {
         acts.join_deletions(children);
     }
     acts

@@ -5,10 +5,10 @@ use unisono_engine::What;
 use unisono_job::{CleanUp, Dialect, EndRule, Job, Retry, RetryCount};
 use unisono_plan::conditions::{happenings, object_status};
 use unisono_plan::{
-    Cause, EndReason, Ended, EngineKind, Incarnation, Member, Observed, Room, Seen, SeenState,
-    Stage, Status, Time, Verdict, Wanted, Why,
+    Cause, EndReason, Ended, EngineKind, Incarnation, Observed, Room, Seen, SeenState, Stage,
+    Status, Time, Verdict, Wanted, Why,
 };
-use unisono_plan::{Facts, lay_out, step};
+use unisono_plan::{Facts, Plan, lay_out, step};
 use unisono_testkit::jobs::{azure, kube_batch, kubeflow, openpai, role};
 use unisono_testkit::scenario::{Disturbance, Scenario};
 use unisono_testkit::simulator::{Story, run};
@@ -303,8 +303,14 @@ fn a_job_that_begins_suspended_has_nothing_until_it_is_resumed() {
     assert_eq!(started.since(story.status.created.unwrap()).as_secs(), 30);
 }
 
-fn seen(member: Member, state: SeenState) -> Seen {
-    Seen { incarnation: Incarnation { member, epoch: 0 }, state, address: None }
+/// The launcher and the only worker of a job, seen so.
+fn both(plan: &Plan, of_launcher: SeenState, of_worker: SeenState) -> Observed {
+    let seen = plan.hosts.iter().zip([of_launcher, of_worker]).map(|(host, state)| Seen {
+        incarnation: Incarnation { member: host.member, epoch: 0 },
+        state,
+        address: None,
+    });
+    Observed { seen: seen.collect(), ..Observed::default() }
 }
 
 fn ended(code: i32, cause: Cause) -> SeenState {
@@ -324,21 +330,18 @@ fn a_worker_that_the_clean_up_ends_has_not_failed() {
     let mut job = kubeflow(Dialect::KubeflowV1alpha2, "job", 1, 1, LINE);
     job.policies.clean_up = CleanUp::All;
     let plan = lay_out(&job, &Facts::default(), 1);
-    let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
-    let failed = |of_launcher: SeenState, of_worker: SeenState, prior: &Status, now: u64| {
-        let seen = vec![seen(launcher, of_launcher), seen(worker, of_worker)];
-        let status =
-            step(&plan, prior, &Observed { seen, ..Observed::default() }, Time(now)).status;
-        (status.groups[1].failed, status)
-    };
     let mut status = Status::default();
-    for (now, state) in [(1, SeenState::Up), (2, SeenState::Running { since: Time(2) })] {
-        (_, status) = failed(state, SeenState::Up, &status, now);
+    let running = SeenState::Running { since: Time(2) };
+    for (now, state) in [(1, SeenState::Up), (2, running), (3, ended(0, Cause::Exited))] {
+        status = step(&plan, &status, &both(&plan, state, SeenState::Up), Time(now)).status;
     }
-    let (_, over) = failed(ended(0, Cause::Exited), SeenState::Up, &status, 3);
-    assert!(over.end().is_some_and(|end| end.verdict == Verdict::Succeeded));
-    assert_eq!(failed(ended(0, Cause::Exited), ended(143, Cause::Deleted), &over, 4).0, 0);
-    assert_eq!(failed(ended(0, Cause::Exited), ended(1, Cause::Exited), &over, 4).0, 1);
+    assert!(status.end().is_some_and(|end| end.verdict == Verdict::Succeeded));
+    let failed = |of_worker: SeenState| {
+        let observed = both(&plan, ended(0, Cause::Exited), of_worker);
+        step(&plan, &status, &observed, Time(4)).status.groups[1].failed
+    };
+    assert_eq!(failed(ended(143, Cause::Deleted)), 0);
+    assert_eq!(failed(ended(1, Cause::Exited)), 1);
 }
 
 /// One worker's job at the moment its launcher failed for the first time.
@@ -346,11 +349,7 @@ fn a_worker_that_the_clean_up_ends_has_not_failed() {
 fn v1alpha2_says_restarting_between_two_tries() {
     let plan =
         lay_out(&kubeflow(Dialect::KubeflowV1alpha2, "job", 1, 1, LINE), &Facts::default(), 1);
-    let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
-    let view = |state: SeenState| Observed {
-        seen: vec![seen(launcher, state), seen(worker, SeenState::Up)],
-        ..Observed::default()
-    };
+    let view = |state: SeenState| both(&plan, state, SeenState::Up);
     let failed = ended(1, Cause::Exited);
     let mut status = Status::default();
     for (now, state) in [(1, SeenState::Up), (2, SeenState::Running { since: Time(2) })] {
@@ -363,7 +362,7 @@ fn v1alpha2_says_restarting_between_two_tries() {
     assert_eq!((next.status.attempt, next.status.launched_epoch), (1, 1));
     // The worker stays, the launcher's log stays, and a new launcher is made.
     assert_eq!(next.want.remove, []);
-    assert_eq!(next.want.members[&launcher], Wanted::Held);
+    assert_eq!(next.want.members[&plan.hosts[0].member], Wanted::Held);
 }
 
 #[test]
@@ -381,10 +380,8 @@ fn events_of_a_version_are_told_once() {
 fn a_job_that_was_never_seen_running_is_told_to_have_run() {
     let plan =
         lay_out(&kubeflow(Dialect::KubeflowV2beta1, "job", 1, 1, LINE), &Facts::default(), 1);
-    let (launcher, worker) = (plan.hosts[0].member, plan.hosts[1].member);
     let next = |of_launcher: SeenState, prior: &Status, now: u64| {
-        let seen = vec![seen(launcher, of_launcher), seen(worker, SeenState::Up)];
-        step(&plan, prior, &Observed { seen, ..Observed::default() }, Time(now)).status
+        step(&plan, prior, &both(&plan, of_launcher, SeenState::Up), Time(now)).status
     };
     let starting = next(SeenState::Up, &Status::default(), 1);
     let over = next(ended(0, Cause::Exited), &starting, 4);

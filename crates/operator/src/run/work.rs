@@ -13,7 +13,7 @@ use unisono_k8s::{
 };
 use unisono_plan::conditions::{Happening, happenings, warnings};
 use unisono_plan::notes::codes::SLOTS_IDLE;
-use unisono_plan::{Plan, Stage, Status, Time, Verdict, Why, lay_out};
+use unisono_plan::{Plan, Status, Time, Verdict, Why, lay_out};
 
 use super::key::Key;
 use super::serve::Health;
@@ -390,8 +390,7 @@ impl LookError {
 
 /// How long mere counts may wait to be written. That the last pod is gone is news to whoever waits for room.
 fn patience(status: &Status) -> Duration {
-    let is_over = matches!(status.stage, Stage::Suspended | Stage::Ended(_));
-    match (is_over, status.groups.iter().any(|group| group.existing > 0)) {
+    match (status.is_at_rest(), status.groups.iter().any(|group| group.existing > 0)) {
         (true, true) => COALESCE_AT_THE_END,
         (true, false) => Duration::ZERO,
         (false, _) => COALESCE,

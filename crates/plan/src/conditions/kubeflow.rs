@@ -364,11 +364,14 @@ fn replicas(plan: &Plan, status: &Status) -> BTreeMap<String, ReplicaView> {
         .map(|(group, counts)| {
             let launches = group.runs.launch_line().is_some();
             // Whoever frees a queue's room by this number must see it fall only when the members are gone.
-            let ends = matches!(status.stage, Stage::Suspended | Stage::Ended(_));
             // A launcher's failures are counted over all its tries, as its Job counts them.
             let failed = if launches { status.failed_launches } else { counts.failed };
             let view = ReplicaView {
-                active: some(if launches || ends { counts.existing } else { counts.active }),
+                active: some(if launches || status.is_at_rest() {
+                    counts.existing
+                } else {
+                    counts.active
+                }),
                 succeeded: some(counts.succeeded),
                 failed: some(failed),
             };

@@ -248,6 +248,11 @@ impl Status {
     pub const fn is_terminal(&self) -> bool {
         self.end().is_some()
     }
+
+    /// Whether nothing of the job is to run: it has ended, or is suspended.
+    pub const fn is_at_rest(&self) -> bool {
+        matches!(self.stage, Stage::Suspended | Stage::Ended(_))
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,6 @@ fn stop_until(plan: &Plan, status: &Status, now: Time) -> Time {
 /// Members of each group by what they are doing.
 pub(super) fn counts(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<GroupCounts> {
     let mut counts = vec![GroupCounts::default(); plan.job.groups.len()];
-    let is_over = matches!(status.stage, Stage::Suspended | Stage::Ended(_));
     for host in &plan.hosts {
         let Some(count) = counts.get_mut(host.member.group as usize) else {
             continue;
@@ -70,7 +69,8 @@ pub(super) fn counts(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<Gro
         let known = status.ended.get(&host.member);
         match (sight.state(host), known) {
             // Its end was wanted, and it is on its way out.
-            (Some(SeenState::Ended(ended)), None) if is_over && ended.cause == Cause::Deleted => {}
+            (Some(SeenState::Ended(ended)), None)
+                if status.is_at_rest() && ended.cause == Cause::Deleted => {}
             (_, Some(ended)) | (Some(SeenState::Ended(ended)), None) => {
                 let which =
                     if ended.succeeded() { &mut count.succeeded } else { &mut count.failed };

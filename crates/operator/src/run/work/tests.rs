@@ -1,7 +1,7 @@
 //! What is remembered between looks, and what is told at the first.
 
 use serde_json::json;
-use unisono_plan::GroupCounts;
+use unisono_plan::{GroupCounts, Stage};
 
 use super::*;
 
