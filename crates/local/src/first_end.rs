@@ -55,11 +55,18 @@ pub(crate) fn first(ends: &[End], all_told: bool, blame: Option<&Blame>) -> Firs
             _ => First::Unseen,
         };
     };
-    // Where all failed alike, as with a file that none of them finds, it is true of each.
-    match own().all(|end| end.code == first.code) {
-        true => First::Rank(first.clone()),
-        false => First::OneOf(own().cloned().collect()),
+    // Where all say the same, as of a file that none of them finds, it is true of each. Of a crash it is not: one that lost a peer
+    // crashes with the same signal as that peer.
+    let is_true_of_each = !is_of_signal(first.code) && own().all(|end| end.code == first.code);
+    if is_true_of_each || own().count() == 1 {
+        First::Rank(first.clone())
+    } else {
+        First::OneOf(own().cloned().collect())
     }
+}
+
+const fn is_of_signal(code: i32) -> bool {
+    matches!(code, 129..=192)
 }
 
 /// The rank that the kernel killed for want of memory on one of these hosts, if it is certain which one that was.
@@ -118,6 +125,12 @@ mod tests {
     #[test]
     fn where_all_fail_alike_the_earliest_is_named() {
         assert_eq!(first_of(&[(7, 0, 1), (5, 2, 1), (6, 1, 1)], None), [2]);
+    }
+
+    #[test]
+    fn where_several_crash_alike_nobody_is_chosen() {
+        assert_eq!(first_of(&[(5, 0, 139), (6, 1, 137), (12, 2, 139)], None), [0, 2]);
+        assert_eq!(first_of(&[(5, 2, 139), (6, 1, 137), (4000, 0, 139)], None), [2]);
     }
 
     #[test]
