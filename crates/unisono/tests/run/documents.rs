@@ -73,6 +73,9 @@ fn the_run_that_the_readme_shows_is_a_real_one() {
     let output = user.unisono(&words).current_dir(&root).output().expect("run unisono");
     // The README is for people who are not root as well.
     let told = text(&output.stderr).replace(" (allowed to run as root)", "");
+    // Open MPI says so now and then, when it was overtaken by what it started (docs/mpi.md).
+    let overtaken = |line: &&str| line.contains("plm:rsh: Warning: setpgid(");
+    let told = told.lines().filter(|line| !overtaken(line)).collect::<Vec<_>>().join("\n");
     let (start, end) = told.trim_end().rsplit_once('\n').expect("what it tells has lines");
     assert_eq!(as_always(&[start, &text(&output.stdout), end].join("\n")), as_always(shown));
 }
