@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::io::{Read as _, Seek, SeekFrom};
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -72,9 +72,29 @@ pub(crate) fn mark(walls: Walls) -> anyhow::Result<Mark> {
 
 /// Counts what was answered since the mark.
 pub(crate) fn since(walls: Walls, mark: Mark) -> anyhow::Result<Counts> {
+    count(&written_since(walls, mark)?)
+}
+
+/// What was written since the mark.
+fn written_since(walls: Walls, mark: Mark) -> anyhow::Result<String> {
     let mut log = File::open(walls.path(LOG)).context("open the audit log")?;
-    log.seek(SeekFrom::Start(mark.0)).context("go to a mark")?;
-    count(BufReader::new(log))
+    // One more, to see whether a line begins there.
+    let from = mark.0.saturating_sub(1);
+    log.seek(SeekFrom::Start(from)).context("go to a mark")?;
+    let mut written = Vec::new();
+    log.read_to_end(&mut written).context("read the audit log")?;
+    if mark.0 == 0 {
+        written.insert(0, b'\n');
+    }
+    String::from_utf8(whole_lines(&written).to_vec()).context("read the audit log")
+}
+
+/// All lines of a text that begin and end in it: the API server is still writing the rest.
+fn whole_lines(text: &[u8]) -> &[u8] {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let begin = text.iter().position(is_end).map_or(text.len(), |at| at + 1);
+    let end = text.iter().rposition(is_end).map_or(begin, |at| at + 1);
+    text.get(begin..end).unwrap_or_default()
 }
 
 /// When the last request since the mark that fits the description was answered, in seconds after the first one that fits the other.
@@ -84,12 +104,9 @@ pub(crate) fn span(
     from: impl Fn(&Request) -> bool,
     to: impl Fn(&Request) -> bool,
 ) -> anyhow::Result<f64> {
-    let mut log = File::open(walls.path(LOG)).context("open the audit log")?;
-    log.seek(SeekFrom::Start(mark.0)).context("go to a mark")?;
     let (mut first, mut last) = (None, None);
-    for line in BufReader::new(log).lines() {
-        let line = line.context("read the audit log")?;
-        let event: Event = serde_json::from_str(&line).context("read a line of the audit log")?;
+    for line in written_since(walls, mark)?.lines() {
+        let event: Event = serde_json::from_str(line).context("read a line of the audit log")?;
         let at = seconds(&event.stage_timestamp).context("read a moment of the audit log")?;
         let request = event.request();
         if from(&request) && first.is_none() {
@@ -110,11 +127,10 @@ fn seconds(moment: &str) -> Option<f64> {
     clock.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))
 }
 
-fn count(log: impl BufRead) -> anyhow::Result<Counts> {
+fn count(log: &str) -> anyhow::Result<Counts> {
     let mut counts = Counts::default();
     for line in log.lines() {
-        let line = line.context("read the audit log")?;
-        let event: Event = serde_json::from_str(&line).context("read a line of the audit log")?;
+        let event: Event = serde_json::from_str(line).context("read a line of the audit log")?;
         *counts.0.entry(event.request()).or_default() += 1;
     }
     Ok(counts)
@@ -191,12 +207,20 @@ mod tests {
             "\n",
             r#"{"verb":"get","user":{"username":"b"},"requestURI":"/readyz?verbose"}"#,
         );
-        let counts = count(log.as_bytes()).unwrap();
+        let counts = count(log).unwrap();
         assert_eq!(counts.count(|request| request.verb == "create"), 2);
         assert_eq!(counts.count(|request| request.resource == "jobs.batch/status"), 1);
         assert_eq!(counts.of_user("b").count(|request| request.resource == "/readyz"), 1);
         assert_eq!(counts.of_user("c").iter().count(), 0);
         assert_eq!(counts.in_namespace("lab").iter().count(), 1);
+    }
+
+    #[test]
+    fn lines_that_are_still_being_written_are_left_for_later() {
+        let whole = |text: &'static str| std::str::from_utf8(whole_lines(text.as_bytes())).unwrap();
+        assert_eq!(whole("\na\nb\n"), "a\nb\n");
+        assert_eq!(whole("rest\na\nbeg"), "a\n");
+        assert_eq!([whole(""), whole("\n"), whole("rest"), whole("\nbeg")], [""; 4]);
     }
 
     #[test]
