@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ApiResource;
 use serde_json::{Map, Value, json};
 use unisono_agent::table::TableError;
 use unisono_plan::bind::Addresses;
@@ -128,7 +128,7 @@ impl Doing<'_> {
         objects.extend(self.pod_group_api().zip(rendering.pod_group()));
         let writer = self.writer;
         let create = |(api, object)| async move {
-            let made = writer.create::<DynamicObject>(api, object).await?;
+            let made = writer.create(api, object).await?;
             let changes = matches!(api.kind.as_str(), "ConfigMap" | "PodGroup");
             Ok::<_, WriteError>(changes && matches!(made, Creation::Known))
         };
@@ -178,11 +178,11 @@ impl Doing<'_> {
             })
             .collect();
         let (writer, pods) = (self.writer, pods());
-        let creations = rendered.iter().map(|pod| writer.create::<Pod>(&pods, pod));
+        let creations = rendered.iter().map(|pod| writer.create(&pods, pod));
         // A pod of ours that was there already is seen by the next look: as this try's, or as one to be removed first.
         for creation in self.each(creations.collect()).await? {
-            if let Creation::Made(pod) = creation {
-                self.engine.children.take(pod);
+            if let Creation::Made(metadata) = creation {
+                self.engine.children.take(Pod { metadata, ..Pod::default() });
             }
         }
         Ok(())
@@ -194,10 +194,10 @@ impl Doing<'_> {
             return self.own_job(known).await;
         }
         let Some(job) = self.rendering().launcher_job() else { return Ok(String::new()) };
-        match self.writer.create::<Job>(&jobs(), &job).await? {
-            Creation::Made(job) => {
-                let uid = job.metadata.uid.clone();
-                self.engine.children.jobs.push(job.into());
+        match self.writer.create(&jobs(), &job).await? {
+            Creation::Made(metadata) => {
+                let uid = metadata.uid.clone();
+                self.engine.children.jobs.push(Job::made(metadata).into());
                 Ok(uid.unwrap_or_default())
             }
             Creation::Known => match self.writer.job(&self.plan.names.launcher_job()).await? {

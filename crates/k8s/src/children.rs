@@ -111,11 +111,16 @@ impl Children {
         Ok(uids)
     }
 
-    /// Whether something of that uid is among them.
-    pub fn has(&self, uid: &str) -> bool {
-        let is_it = |metadata: &ObjectMeta| metadata.uid.as_deref() == Some(uid);
-        self.pods.iter().any(|pod| is_it(&pod.metadata))
-            || self.jobs.iter().any(|job| is_it(&job.metadata))
+    /// Whether something of each of these uids is among them.
+    pub fn have(&self, uids: &[String]) -> bool {
+        if uids.is_empty() {
+            return true;
+        }
+        // Once for all: there may be thousands of either.
+        let pods = self.pods.iter().filter_map(|pod| pod.metadata.uid.as_ref());
+        let jobs = self.jobs.iter().filter_map(|job| job.metadata.uid.as_ref());
+        let known: HashSet<&String> = pods.chain(jobs).collect();
+        uids.iter().all(|uid| known.contains(uid))
     }
 
     /// Whether any of these pods is still shown as it was before it was changed.
@@ -123,7 +128,6 @@ impl Children {
         if changed.is_empty() {
             return false;
         }
-        // Once for all: there may be thousands of either.
         let shown: HashSet<Before> = self.pods.iter().map(|pod| Before::of(pod)).collect();
         changed.iter().any(|before| shown.contains(before))
     }
@@ -177,7 +181,11 @@ pub struct Before {
 impl Before {
     /// The pod as it is now.
     pub fn of(pod: &Pod) -> Self {
-        Self { uid: pod.metadata.uid.clone(), version: pod.metadata.resource_version.clone() }
+        Self::of_metadata(&pod.metadata)
+    }
+
+    pub(crate) fn of_metadata(metadata: &ObjectMeta) -> Self {
+        Self { uid: metadata.uid.clone(), version: metadata.resource_version.clone() }
     }
 }
 
@@ -260,7 +268,7 @@ mod tests {
         let uids = Children::adopt(&server.client(), &object()).await.unwrap();
         assert_eq!(uids, ["7", "8"]);
         let children = Children::list(&server.client(), &object()).await.unwrap();
-        assert!(children.has("7") && children.has("8"), "{children:?}");
+        assert!(children.have(&uids), "{children:?}");
         let store = server.store();
         let job = store.get(&format!("{JOBS}/pi-launcher")).unwrap();
         assert_eq!(job["metadata"]["labels"][OPERATOR], "mpi-operator", "watches find it");

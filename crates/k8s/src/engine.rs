@@ -1,8 +1,9 @@
 //! The engine: three acts on the objects of one job. It decides nothing.
 
-use kube::Client;
-use kube::api::{Api, DynamicObject, Patch};
-use serde_json::json;
+use kube::api::{DynamicObject, Patch};
+use kube::core::Request;
+use kube::{Client, Resource as _};
+use serde_json::{Value, json};
 use unisono_engine::{Clock, Engine, Recorded, SystemClock};
 use unisono_plan::{Next, Observed, Plan, Seen, Status, Want, Why};
 
@@ -88,12 +89,6 @@ impl KubernetesEngine {
         let dialect = plan.job.dialect;
         self.object.resource(dialect).ok_or(EngineError::NoObject(dialect.name()))
     }
-
-    /// The job objects of the version that this one was written in.
-    pub(crate) fn jobs(&self, plan: &Plan) -> Result<Api<DynamicObject>, EngineError> {
-        let resource = self.resource(plan)?.api_resource();
-        Ok(Api::namespaced_with(self.client.clone(), self.object.namespace(), &resource))
-    }
 }
 
 impl Engine for KubernetesEngine {
@@ -121,13 +116,14 @@ impl Engine for KubernetesEngine {
             "metadata": {"resourceVersion": self.object.resource_version()},
             "status": changes,
         });
-        let written = self
-            .jobs(plan)?
-            .patch_status(self.object.name(), &parameters(), &Patch::Merge(&patch))
-            .await;
-        match written {
+        let resource = self.resource(plan)?.api_resource();
+        let path = DynamicObject::url_path(&resource, Some(self.object.namespace()));
+        let request = Request::new(path)
+            .patch_subresource("status", self.object.name(), &parameters(), &Patch::Merge(&patch))
+            .map_err(|error| EngineError::Record(kube::Error::BuildRequest(error)))?;
+        match self.client.request::<Value>(request).await {
             Ok(written) => {
-                if let Ok(object) = JobObject::from_dynamic(&written) {
+                if let Ok(object) = JobObject::new(written) {
                     self.object = object;
                 }
                 Ok(Recorded::Written)

@@ -47,7 +47,9 @@ resource!(Pod, "", "v1", "Pod", "pods");
 resource!(Job, "batch", "v1", "Job", "jobs");
 
 /// Reads what is read of metadata. Managed fields are its larger part, and cost more to read than all the rest of a pod.
-fn without_managed_fields<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+pub(crate) fn without_managed_fields<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<ObjectMeta, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Read {
@@ -310,6 +312,12 @@ impl Pod {
 }
 
 impl Job {
+    /// A Job that this program has just made.
+    pub(crate) fn made(metadata: ObjectMeta) -> Self {
+        let spec = JobSpec { managed_by: Some(marks::MANAGER.to_owned()) };
+        Self { metadata, spec, status: JobStatus::default() }
+    }
+
     /// Whether this program manages it.
     pub(crate) fn is_ours(&self) -> bool {
         self.spec.managed_by.as_deref() == Some(marks::MANAGER)

@@ -1,19 +1,21 @@
 //! Single requests: create, change, delete one object. What is already so is fine; what belongs to somebody else is left alone.
 
+use http::{HeaderValue, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
     Preconditions, PropagationPolicy,
 };
-use kube::core::{ObjectMeta, Request};
+use kube::core::{ObjectMeta, Request, request};
 use kube::{Client, Resource as _};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use crate::children::Before;
 use crate::marks;
 use crate::render::Owner;
-use crate::slim::{Job, Pod};
+use crate::slim::{Job, Pod, without_managed_fields};
 
 /// Why an object was not made, changed or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +68,9 @@ impl WriteError {
 }
 
 /// What became of a wish to create.
-pub(crate) enum Creation<K> {
+pub(crate) enum Creation {
     /// It was made.
-    Made(K),
+    Made(ObjectMeta),
     /// It was there already, as ours.
     Known,
 }
@@ -82,29 +84,23 @@ pub(crate) struct Writer<'job> {
 }
 
 impl Writer<'_> {
-    /// Creates an object from its raw JSON.
-    pub(crate) async fn create<K>(
+    /// Creates an object from its raw JSON; its metadata leaves, as the API server completed it.
+    pub(crate) async fn create(
         &self,
         api: &ApiResource,
         object: &Value,
-    ) -> Result<Creation<K>, WriteError>
-    where
-        K: Clone + DeserializeOwned + std::fmt::Debug,
-    {
+    ) -> Result<Creation, WriteError> {
         let name = text(object, "/metadata/name");
         let fault = |source| fault("create", &api.kind, name, source);
-        let path = DynamicObject::url_path(api, Some(self.namespace));
         let body =
             serde_json::to_vec(object).map_err(|error| fault(kube::Error::SerdeError(error)))?;
         let parameters = PostParams {
             field_manager: Some(marks::FIELD_MANAGER.to_owned()),
             ..PostParams::default()
         };
-        let request = Request::new(path)
-            .create(&parameters, body)
-            .map_err(|error| fault(kube::Error::BuildRequest(error)))?;
-        match self.client.request::<K>(request).await {
-            Ok(made) => Ok(Creation::Made(made)),
+        let request = self.requests(api).create(&parameters, body);
+        match metadata_of::<Made>(self.client, request).await {
+            Ok(made) => Ok(Creation::Made(made.metadata)),
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.known(api, object).await
             }
@@ -113,7 +109,7 @@ impl Writer<'_> {
     }
 
     /// Looks whose an object is that stands in our way, at its metadata only.
-    async fn known<K>(&self, api: &ApiResource, wanted: &Value) -> Result<Creation<K>, WriteError> {
+    async fn known(&self, api: &ApiResource, wanted: &Value) -> Result<Creation, WriteError> {
         let (kind, name) = (api.kind.clone(), text(wanted, "/metadata/name").to_owned());
         let found = self.objects(api).get_metadata_opt(&name).await;
         let Some(found) = found.map_err(|source| fault("get", &api.kind, &name, source))? else {
@@ -145,13 +141,12 @@ impl Writer<'_> {
         part: Part,
         changes: &Value,
     ) -> Result<(), WriteError> {
-        let objects = self.objects(api);
-        let patch = Patch::Merge(changes);
-        let done = match part {
-            Part::Whole => objects.patch(name, &parameters(), &patch).await,
-            Part::Status => objects.patch_status(name, &parameters(), &patch).await,
+        let (requests, patch) = (self.requests(api), Patch::Merge(changes));
+        let request = match part {
+            Part::Whole => requests.patch(name, &parameters(), &patch),
+            Part::Status => requests.patch_subresource("status", name, &parameters(), &patch),
         };
-        match done {
+        match metadata_of::<IgnoredAny>(self.client, request).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(source) => Err(fault("change", &api.kind, name, source)),
@@ -164,10 +159,13 @@ impl Writer<'_> {
         pod: &Pod,
         changes: &Value,
     ) -> Result<Option<Before>, WriteError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), self.namespace);
-        let done = pods.patch(pod.name(), &parameters(), &Patch::Merge(changes)).await;
-        match done {
-            Ok(now) => Ok(Some(Before::of(pod)).filter(|before| *before != Before::of(&now))),
+        let requests = Request::new(Pod::url_path(&(), Some(self.namespace)));
+        let request = requests.patch(pod.name(), &parameters(), &Patch::Merge(changes));
+        match metadata_of::<Made>(self.client, request).await {
+            Ok(now) => {
+                let (before, now) = (Before::of(pod), Before::of_metadata(&now.metadata));
+                Ok(Some(before).filter(|before| *before != now))
+            }
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(source) => Err(fault("change", "Pod", pod.name(), source)),
         }
@@ -190,7 +188,8 @@ impl Writer<'_> {
             preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
             ..DeleteParams::default()
         };
-        match self.objects(api).delete(name, &parameters).await {
+        let request = self.requests(api).delete(name, &parameters);
+        match metadata_of::<IgnoredAny>(self.client, request).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
             Err(source) => Err(fault("delete", &api.kind, name, source)),
@@ -212,15 +211,8 @@ impl Writer<'_> {
         if let Some(fields) = selected.fields {
             list = list.fields(fields);
         }
-        let path = DynamicObject::url_path(api, Some(self.namespace));
-        let mut request = Request::new(path)
-            .delete_collection(&parameters, &list)
-            .map_err(|error| fault(kube::Error::BuildRequest(error)))?;
-        // The server answers with everything it deleted; nobody reads it, so let it be short.
-        if let Ok(short) = METADATA_ONLY.parse() {
-            request.headers_mut().insert("accept", short);
-        }
-        self.client.request::<IgnoredAny>(request).await.map(drop).map_err(fault)
+        let request = self.requests(api).delete_collection(&parameters, &list);
+        answer::<IgnoredAny>(self.client, request, METADATA_OF_ALL).await.map(drop).map_err(fault)
     }
 
     /// Whose an object is, at its metadata only: its uid where it is the job's.
@@ -248,6 +240,43 @@ impl Writer<'_> {
     fn objects(&self, api: &ApiResource) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), self.namespace, api)
     }
+
+    fn requests(&self, api: &ApiResource) -> Request {
+        Request::new(DynamicObject::url_path(api, Some(self.namespace)))
+    }
+}
+
+/// What is read of an object that was made or changed.
+#[derive(Deserialize)]
+struct Made {
+    #[serde(deserialize_with = "without_managed_fields")]
+    metadata: ObjectMeta,
+}
+
+/// Asks for no more than the metadata of an object.
+const METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// Asks for no more than the metadata of all objects of a list.
+const METADATA_OF_ALL: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+/// Sends a request whose answer would be the whole object, which nobody reads; so let it be short.
+async fn metadata_of<K: DeserializeOwned>(
+    client: &Client,
+    request: Result<http::Request<Vec<u8>>, request::Error>,
+) -> Result<K, kube::Error> {
+    answer(client, request, METADATA).await
+}
+
+async fn answer<K: DeserializeOwned>(
+    client: &Client,
+    request: Result<http::Request<Vec<u8>>, request::Error>,
+    form: &'static str,
+) -> Result<K, kube::Error> {
+    let mut request = request.map_err(kube::Error::BuildRequest)?;
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(form));
+    client.request(request).await
 }
 
 /// Objects of a kind, by what they have in common.
@@ -258,10 +287,6 @@ pub(crate) struct Selected {
     /// Their fields, where it depends on them, too.
     pub(crate) fields: Option<&'static str>,
 }
-
-/// Asks for lists of metadata.
-const METADATA_ONLY: &str =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// Which part of an object is changed.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
 //! One look at one job: what was seen of it enters, writes to the cluster and the moment of the next look leave.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -329,11 +330,9 @@ impl Memory {
     /// When to look again, where the watches do not show yet what was written.
     fn not_caught_up(&mut self, object: &JobObject, children: &Children) -> Option<Instant> {
         let expected = self.expected.as_ref()?;
-        let is_seen = |uid: &String| children.has(uid);
         let is_old = expected.old_version.is_some()
             && expected.old_version.as_deref() == object.resource_version();
-        let lags =
-            is_old || !expected.uids.iter().all(is_seen) || children.show_any(&expected.changed);
+        let lags = is_old || !children.have(&expected.uids) || children.show_any(&expected.changed);
         // A watch that shows something brings the job here again before that.
         if lags && Instant::now() < expected.until {
             return Some(expected.until);
@@ -351,10 +350,10 @@ impl Memory {
         unchanged: bool,
     ) {
         let now = Instant::now();
-        let is_old =
-            |uid: &String| old_pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
-        let made = engine.children().pods.iter().filter_map(|pod| pod.metadata.uid.clone());
-        let uids: Vec<String> = made.filter(|uid| !is_old(uid)).collect();
+        let old: HashSet<&String> =
+            old_pods.iter().filter_map(|pod| pod.metadata.uid.as_ref()).collect();
+        let now_there = engine.children().pods.iter().filter_map(|pod| pod.metadata.uid.as_ref());
+        let uids: Vec<String> = now_there.filter(|uid| !old.contains(uid)).cloned().collect();
         let rewritten = engine.object().resource_version() != old_version.as_deref();
         let old_version = old_version.filter(|_| rewritten);
         if !unchanged {
