@@ -1,9 +1,10 @@
 //! Operators as processes of their own: jobs are created, their launchers end, and what that took is read from outside.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, audit, usage, wait};
 
@@ -100,23 +101,16 @@ pub(crate) fn workers_are_gone(cluster: &Cluster) -> anyhow::Result<()> {
 
 /// Creates all jobs, some at once.
 pub(crate) fn create_all(cluster: &Cluster, size: Size, kind: Kind) -> anyhow::Result<()> {
-    let next = AtomicU32::new(0);
-    let created: Vec<anyhow::Result<()>> = std::thread::scope(|scope| {
-        let some = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= size.jobs {
-                    return Ok(());
-                }
-                let job = job(kind.version, number, size.workers);
-                cluster.api().create(&jobs_path(kind.version), &job)?;
-            }
+    inside(cluster, async |client| {
+        let (all, parameters) = (jobs(&client, kind.version), PostParams::default());
+        let create = async |number| -> anyhow::Result<()> {
+            let object = serde_json::from_value(job(kind.version, number, size.workers))?;
+            all.create(&parameters, &object).await?;
+            Ok(())
         };
-        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(some)).collect();
-        let joined = threads.into_iter().map(|it| it.join());
-        joined.map(|it| it.map_err(|_| anyhow!("a creating thread panicked"))?).collect()
-    });
-    created.into_iter().collect()
+        let created = stream::iter(0..size.jobs).map(create).buffer_unordered(AT_ONCE);
+        created.try_collect().await
+    })
 }
 
 /// Removes all jobs at once, and waits until their pods are gone.

@@ -74,8 +74,11 @@ fn run() -> anyhow::Result<()> {
     ensure!(repeats > 0, "UNISONO_BENCH_REPEATS is at least 1");
     let cluster = Cluster::start(&Options { nodes: 1, ..Options::default() })?;
     cluster.add_fake_nodes(20, 200)?;
-    let mut arms =
-        vec![Arm { name: "unisono", take: arms::own }, Arm { name: "null", take: null::run }];
+    let mut arms = vec![
+        Arm { name: "unisono", take: arms::own },
+        Arm { name: "null, same pods", take: null::with_same_pods },
+        Arm { name: "null", take: null::with_bare_pods },
+    ];
     if reference::program().is_some() {
         arms.insert(1, Arm { name: "reference", take: arms::reference });
     }

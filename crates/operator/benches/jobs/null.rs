@@ -1,4 +1,5 @@
-//! The null operator: a client that sends the least that jobs need, and decides nothing. It is the ceiling.
+//! The null operator: a client that sends the least that jobs need, and decides nothing. It is the ceiling. It has two arms: with the
+//! bare pods that a user writes, and with pods as Unisono makes them, which cost every part of a cluster more.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,7 +13,8 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-use unisono_k8s::slim;
+use unisono_k8s::{JobObject, Owner, Rendering, Resource, Settings, slim};
+use unisono_plan::lay_out;
 use unisono_testcluster::{Cluster, usage};
 
 use crate::arms::{OWN, clear, job, last_pod, template, workers_are_gone};
@@ -20,20 +22,56 @@ use crate::inside::{inside, jobs};
 use crate::kubelet::{RELEASED, end_launchers};
 use crate::{AT_ONCE, Cost, Size};
 
+/// What stands for a job's name and uid in its pods before there is a job.
+const JOB: &str = "the-job";
+const UID: &str = "the-uid";
+
 /// A job's pods, a ConfigMap and a Service, what lets its command go, three writes of its status and three events, and one delete of
 /// all workers. The job itself is its user's.
 fn requests(size: Size) -> u64 {
     u64::from(size.jobs) * (u64::from(size.workers) + 1 + 2 + 1 + 3 + 3 + 1)
 }
 
+/// With pods as they stand in the file.
+pub(crate) fn with_bare_pods(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+    let pod = |name: String, role: &str| json!({"metadata": metadata(JOB, &name, role), "spec": template(role)["spec"]});
+    let workers = (0..size.workers).map(|at| pod(format!("{JOB}-worker-{at}"), "worker"));
+    let pods = std::iter::once(pod(format!("{JOB}-launcher"), "launcher")).chain(workers);
+    run(cluster, size, &pods.collect::<Vec<Value>>())
+}
+
+/// With pods as Unisono makes them.
+pub(crate) fn with_same_pods(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+    let mut object = job(OWN.version(), 0, size.workers);
+    let known = json!({"name": JOB, "namespace": "default", "uid": UID});
+    object["metadata"] = known;
+    let object = JobObject::new(object)?;
+    let read = object.read(&unisono_dialect::Options::default());
+    let resource = read.dialect.and_then(Resource::of).context("no resource")?;
+    let settings = Settings::new("lab/unisono:1");
+    let plan = lay_out(&read.job.context("no job")?, &object.facts(&settings), 1);
+    let owner = Owner::of(&object, resource);
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    let mut pods = rendering.preview();
+    pods.retain(|object| object["kind"] == "Pod");
+    for pod in &mut pods {
+        let name = pod["metadata"]["name"].as_str().context("no name")?;
+        let role = if name.ends_with("launcher") { "launcher" } else { "worker" };
+        let Value::Object(labels) = metadata(JOB, name, role)["labels"].take() else { continue };
+        pod["metadata"]["labels"].as_object_mut().context("no labels")?.extend(labels);
+    }
+    run(cluster, size, &pods)
+}
+
 /// Creates jobs and what they would have, lets their commands go when all pods run, and writes their ends.
-pub(crate) fn run(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+fn run(cluster: &Cluster, size: Size, pods: &[Value]) -> anyhow::Result<Cost> {
+    let pods = serde_json::to_string(pods)?;
     let (mark, revision) = (cluster.audit_mark()?, cluster.etcd_revision()?);
     let begun = Instant::now();
     let processor = std::thread::scope(|scope| -> anyhow::Result<Duration> {
         let ends = scope.spawn(|| inside(cluster, |client| end_launchers(client, size.jobs)));
         let processor = inside(cluster, async |client| {
-            all(client, size).await?;
+            all(client, size, &pods).await?;
             usage::of_this_thread()
         })?;
         ends.join().map_err(|_| anyhow!("the launchers' thread panicked"))??;
@@ -43,7 +81,10 @@ pub(crate) fn run(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     workers_are_gone(cluster)?;
     let revisions = cluster.etcd_revision()? - revision;
     let pods = last_pod(cluster, mark)?;
-    cluster.kubectl(&["delete", "pods,services,configmaps,events", "--selector=bench=null"])?;
+    for kind in ["pods", "services", "configmaps", "events"] {
+        let own = format!("/api/v1/namespaces/default/{kind}?labelSelector=bench%3Dnull");
+        cluster.api().delete(&own)?;
+    }
     clear(cluster, OWN.version())?;
     Ok(Cost { pods, seconds, requests: requests(size), revisions, processor, peak: None })
 }
@@ -57,12 +98,12 @@ struct Life {
 }
 
 /// Runs all jobs to their ends.
-async fn all(client: Client, size: Size) -> anyhow::Result<()> {
+async fn all(client: Client, size: Size, of_job: &str) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let own = watcher::Config::default().labels("bench=null");
     let watched: Api<slim::Pod> = Api::default_namespaced(client.clone());
     let mut seen = std::pin::pin!(watcher(watched, own).applied_objects());
-    let begin = |job| begin(client.clone(), job, size.workers);
+    let begin = |job| begin(client.clone(), job, size.workers, of_job);
     let mut beginning = stream::iter(0..size.jobs).map(begin).buffer_unordered(AT_ONCE);
     let mut acts: FuturesUnordered<BoxFuture<'_, anyhow::Result<u32>>> = FuturesUnordered::new();
     let mut phases: HashMap<String, String> = HashMap::new();
@@ -99,11 +140,11 @@ fn metadata(job: &str, name: &str, role: &str) -> Value {
 }
 
 /// A job, its objects and its pods.
-async fn begin(client: Client, number: u32, workers: u32) -> anyhow::Result<()> {
+async fn begin(client: Client, number: u32, workers: u32, pods: &str) -> anyhow::Result<()> {
     let parameters = PostParams::default();
     let object: DynamicObject = serde_json::from_value(job(OWN.version(), number, workers))?;
     let name = object.name_any();
-    jobs(&client, OWN.version()).create(&parameters, &object).await?;
+    let object = jobs(&client, OWN.version()).create(&parameters, &object).await?;
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let map: ConfigMap =
         serde_json::from_value(json!({"metadata": metadata(&name, &name, "job")}))?;
@@ -112,15 +153,9 @@ async fn begin(client: Client, number: u32, workers: u32) -> anyhow::Result<()> 
     let service = json!({"metadata": metadata(&name, &name, "job"), "spec": {"clusterIP": "None"}});
     services.create(&parameters, &serde_json::from_value(service)?).await?;
 
+    let pods = pods.replace(JOB, &name).replace(UID, &object.uid().context("no uid")?);
+    let all: Vec<Pod> = serde_json::from_str(&pods)?;
     let pods: Api<Pod> = Api::default_namespaced(client);
-    let pod = |of: String, role: &str| -> anyhow::Result<Pod> {
-        let spec: Value = template(role)["spec"].take();
-        Ok(serde_json::from_value(json!({"metadata": metadata(&name, &of, role), "spec": spec}))?)
-    };
-    let mut all = vec![pod(format!("{name}-launcher"), "launcher")?];
-    for worker in 0..workers {
-        all.push(pod(format!("{name}-worker-{worker}"), "worker")?);
-    }
     let made = stream::iter(&all).map(|pod| pods.create(&parameters, pod));
     made.buffer_unordered(AT_ONCE).try_for_each(async |_| Ok(())).await?;
     Ok(())
