@@ -318,7 +318,7 @@ impl Doing<'_> {
         let Some(api) = self.pod_group_api() else { return Ok(()) };
         let name = self.plan.names.pod_group();
         if let Some(uid) = self.writer.own_uid(&api, &name).await? {
-            self.writer.delete(&api, &name, Some(uid), Haste::Usual).await?;
+            self.writer.delete_unseen(&api, &name, Some(uid), Haste::Usual).await?;
         }
         Ok(())
     }

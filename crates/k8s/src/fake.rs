@@ -18,8 +18,8 @@ pub(crate) struct Store {
     objects: BTreeMap<String, Value>,
     /// Method and path of every request, with its query.
     pub(crate) requests: Vec<String>,
-    /// The next request that begins with these words fails.
-    pub(crate) fault: Option<&'static str>,
+    /// The next request that begins with these words is answered with this code.
+    pub(crate) fault: Option<(&'static str, u16)>,
     made: u32,
 }
 
@@ -89,9 +89,9 @@ impl Store {
     fn answer(&mut self, method: &Method, path: &str, query: &str, body: Value) -> (u16, Value) {
         let asked = format!("{method} {path}");
         self.requests.push(if query.is_empty() { asked } else { format!("{asked}?{query}") });
-        let is_doomed = |begins: &&str| self.requests.last().unwrap().starts_with(*begins);
-        if self.fault.take_if(|begins| is_doomed(&&**begins)).is_some() {
-            return refused(500, "InternalError");
+        let asked_for = self.requests.last().unwrap();
+        if let Some((_, code)) = self.fault.take_if(|(begins, _)| asked_for.starts_with(*begins)) {
+            return refused(code, if code == 409 { "Conflict" } else { "InternalError" });
         }
         let object = path.strip_suffix("/status").unwrap_or(path).to_owned();
         let is_list = PLURALS.contains(&path.rsplit('/').next().unwrap_or_default());

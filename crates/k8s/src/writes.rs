@@ -179,6 +179,20 @@ impl Writer<'_> {
         uid: Option<String>,
         haste: Haste,
     ) -> Result<(), WriteError> {
+        match self.delete_unseen(api, name, uid, haste).await {
+            Err(WriteError::Request { source, .. }) if is_conflict(&source) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Deletes exactly this object, where no later look would see that it is still there: a conflict is a fault.
+    pub(crate) async fn delete_unseen(
+        &self,
+        api: &ApiResource,
+        name: &str,
+        uid: Option<String>,
+        haste: Haste,
+    ) -> Result<(), WriteError> {
         let parameters = DeleteParams {
             grace_period_seconds: match haste {
                 Haste::Usual => None,
@@ -191,7 +205,7 @@ impl Writer<'_> {
         let request = self.requests(api).delete(name, &parameters);
         match metadata_of::<IgnoredAny>(self.client, request).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(source) => Err(fault("delete", &api.kind, name, source)),
         }
     }
@@ -306,6 +320,10 @@ pub(crate) enum Haste {
 
 pub(crate) fn parameters() -> PatchParams {
     PatchParams { field_manager: Some(marks::FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 fn text<'object>(object: &'object Value, pointer: &str) -> &'object str {
