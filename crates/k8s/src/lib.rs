@@ -20,6 +20,8 @@ mod engine;
 #[cfg(test)]
 mod fake;
 mod last_words;
+#[cfg(test)]
+mod lives;
 pub mod marks;
 mod object;
 mod observe;
