@@ -12,7 +12,7 @@ use unisono_plan::{Host, Incarnation, Member, Plan, Seen, SeenState, Stage, Stat
 
 use crate::children::{Children, STATEFUL_SET};
 use crate::marks;
-use crate::observe::{cannot_start, is_beyond_reach, released};
+use crate::observe::{cannot_start, is_beyond_reach, released, runs_on};
 use crate::render;
 use crate::slim::Pod;
 use crate::status::merge_patch;
@@ -105,19 +105,7 @@ pub(crate) fn acts(plan: &Plan, want: &Want, known: &Known<'_>) -> Acts {
         .cloned()
         .collect();
     acts.delete.extend(unknown.into_iter().map(|pod| (pod, Haste::AtOnce)));
-    // Such a pod counts as ended, but nobody ends it.
-    let stuck = children.pods.iter().filter(|pod| {
-        let ended = matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
-        !ended
-            && !pod.is_going()
-            && cannot_start(pod).is_some()
-            && pod.spec.active_deadline_seconds != Some(1)
-    });
-    let unknown: Vec<_> = stuck
-        .filter(|pod| !acts.stop.iter().any(|known| Arc::ptr_eq(known, pod)))
-        .cloned()
-        .collect();
-    acts.stop.extend(unknown);
+    acts.end_what_lingers(children);
     // Pods of another operator use nothing of what ours need.
     let first = found.iter().all(|(it, pod)| is_over(*it, &states) || pod.is_adopted());
     acts.share = !acts.create.is_empty() && first;
@@ -163,6 +151,23 @@ impl Acts {
         } else if pod.annotation(marks::END).is_none() && !pod.is_going() {
             self.end.push(Arc::clone(pod));
         }
+    }
+
+    /// Stops pods that count as ended and that nobody ends. A pod that another operator made is left to its own controller, which would
+    /// start it again.
+    fn end_what_lingers(&mut self, children: &Children) {
+        let lingers = |pod: &&Arc<Pod>| {
+            let ended = matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
+            let asked = pod.is_going() || pod.spec.active_deadline_seconds == Some(1);
+            !ended && !asked && (cannot_start(pod).is_some() || (runs_on(pod) && !pod.is_adopted()))
+        };
+        let is_known = |pod: &&Arc<Pod>| {
+            let deleted = self.delete.iter().map(|(pod, _)| pod);
+            deleted.chain(&self.stop).any(|known| Arc::ptr_eq(known, pod))
+        };
+        let pods = children.pods.iter().filter(lingers).filter(|pod| !is_known(pod));
+        let unknown: Vec<_> = pods.cloned().collect();
+        self.stop.extend(unknown);
     }
 
     /// Makes one request of the deletions of workers, where one can mean exactly those. To be called when no pod is wanted

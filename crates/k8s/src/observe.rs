@@ -170,6 +170,12 @@ fn main_container(pod: &Pod) -> Option<&ContainerState> {
     main.or(statuses.first()).map(|status| &status.state)
 }
 
+/// Whether something runs on in a pod whose command has ended: a mesh's proxy, a shipper of logs. The kubelet waits for it for ever.
+pub(crate) fn runs_on(pod: &Pod) -> bool {
+    main_container(pod).is_some_and(|main| main.terminated.is_some())
+        && pod.status.container_statuses.iter().any(|it| it.state.running.is_some())
+}
+
 /// When its command was let go.
 pub(crate) fn released(pod: &Pod) -> Option<Time> {
     pod.annotation(marks::RELEASED)?.parse().ok().map(Time)

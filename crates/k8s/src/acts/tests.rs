@@ -145,6 +145,40 @@ fn a_pod_that_can_never_start_is_ended() {
 }
 
 #[test]
+fn what_runs_on_beside_a_main_container_that_has_ended_is_stopped_once() {
+    let stopped = |change: fn(&mut Value)| {
+        let pod = pod(LAUNCHER, 0, |pod| {
+            pod["metadata"]["annotations"] =
+                json!({"kubectl.kubernetes.io/default-container": "main"});
+            pod["status"]["containerStatuses"] = json!([
+                {"name": "proxy", "state": {"running": {}}},
+                {"name": "main", "state": {"terminated": {"exitCode": 0}}},
+            ]);
+            change(pod);
+        });
+        let acts = to_do(&plan(JOBS[3].1), vec![pod], &Status::default(), &want(0, &[]));
+        assert!(acts.delete.is_empty(), "its log stays");
+        !acts.stop.is_empty()
+    };
+    assert!(stopped(|_| {}));
+    assert!(!stopped(|pod| pod["spec"]["activeDeadlineSeconds"] = json!(1)), "it was asked");
+    assert!(!stopped(going));
+    assert!(!stopped(|pod| pod["status"]["phase"] = json!("Failed")));
+    // The phase of an ordinary pod follows its container by itself, a moment later.
+    assert!(!stopped(|pod| {
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "main", "state": {"terminated": {"exitCode": 0}}}]);
+    }));
+    assert!(!stopped(|pod| {
+        pod["status"]["containerStatuses"][1]["state"] = json!({"running": {}});
+    }));
+    // Whoever made it would start it again.
+    assert!(!stopped(|pod| {
+        pod["metadata"]["labels"] = json!({"training.kubeflow.org/job-role": "launcher"});
+    }));
+}
+
+#[test]
 fn a_launch_is_let_go_once_and_told_again_when_hosts_change() {
     let fresh = pod(LAUNCHER, 0, |_| {});
     let first = release(&fresh, "table", "d1", false, 7).unwrap();

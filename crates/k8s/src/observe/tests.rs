@@ -94,6 +94,16 @@ fn the_main_containers_end_is_the_end_whatever_runs_beside_it() {
     let over = ended(seen(LAUNCHER, &none(), &NOTHING, &main_is(&terminated(3, "Error"))));
     assert_eq!((over.code, over.cause, over.at), (3, Cause::Exited, Time(NOON + 9_000)));
     assert_eq!(over.last_lines, ["one", "two"]);
+    // What ran beside it is stopped by a deadline, which is not how the command ended.
+    let stopped = |code| {
+        let mut status = main_is(&terminated(code, "Error"));
+        status["containerStatuses"][0]["state"] = terminated(137, "Error");
+        status["phase"] = json!("Failed");
+        status["reason"] = json!("DeadlineExceeded");
+        ended(seen(LAUNCHER, &none(), &NOTHING, &status))
+    };
+    assert!(stopped(0).succeeded());
+    assert_eq!((stopped(3).code, stopped(3).cause), (3, Cause::Exited));
 }
 
 #[test]

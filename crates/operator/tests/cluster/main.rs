@@ -3,6 +3,7 @@
 
 mod adopted;
 mod api;
+mod beside;
 mod broken;
 mod deaths;
 mod faults;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         .test("a_job_of_every_version_ends_as_its_contract_says", life::every_version)
         .test("a_job_that_fails_says_what_failed_first_and_why", truth::failures)
         .test("what_somebody_takes_away_is_made_anew", truth::disturbed)
+        .test("what_runs_beside_a_command_ends_with_it", beside::sleepers)
         .test("a_job_that_waits_says_what_is_in_its_way", truth::waiting)
         .test("a_job_whose_pods_are_refused_says_so_and_runs_later", truth::quota)
         .test("either_shape_of_kube_batch_runs_with_all_it_was_promised", kube_batch::either_shape)
