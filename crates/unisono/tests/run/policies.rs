@@ -46,7 +46,7 @@ fn a_backoff_limit_is_how_many_attempts_may_follow() {
 fn openpais_classes_decide_which_failures_are_tried_again() {
     // What the platform did is free, what nobody knows counts, what no retry can cure ends the job.
     for (count, codes, code, tries) in
-        [(0, "137", 0, 2), (0, "1", 1, 1), (1, "1", 0, 2), (9, "139", 139, 1)]
+        [(0, "143", 0, 2), (0, "1", 1, 1), (1, "1", 0, 2), (9, "139", 139, 1), (9, "137", 137, 1)]
     {
         let user = User::of(Flavour::OpenMpi4);
         let script = serde_json::to_string(&failing_with(codes)).expect("text");

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn classes_decide_for_openpai() {
         let none = Retry::ByClass(RetryCount::Limited(0));
-        assert_eq!([1, 143, 139].map(|code| after(none, 0, code)), [STOP, FREE, NEVER]);
+        assert_eq!([1, 143, 139, 137].map(|code| after(none, 0, code)), [STOP, FREE, NEVER, NEVER]);
         let one = Retry::ByClass(RetryCount::Limited(1));
         assert_eq!([0, 1].map(|failures| after(one, failures, 1)), [COUNTED, STOP]);
         let until_success = Retry::ByClass(RetryCount::UntilSuccess);

@@ -3,6 +3,9 @@
 //! Two generations of tables exist. The later one is used; where the older differs (it took segmentation faults and the
 //! like for unknown) the later knows better. The older also kept 170 to 255 for itself: codes of a launcher on YARN that
 //! does not exist here. A command that ends with one of them means something of its own, so they are unknown.
+//!
+//! A SIGKILL that the platform sent is seen as what the platform did. Any other is most often the kernel's, for want of memory: OpenPAI's last version
+//! took it for that, and no retry cures it. It may have hit one rank only, whose launcher then ends with 137.
 
 use crate::Cause;
 
@@ -30,10 +33,10 @@ pub const fn class_of(code: i32, cause: Cause) -> Class {
         Cause::Exited => {}
     }
     match code {
-        // SIGINT, SIGKILL, SIGTERM, a lost container, an error of the container daemon.
-        130 | 137 | 143 | 154 | 193 => Class::Transient,
-        // SIGILL, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, out of memory, out of disk.
-        132 | 135 | 136 | 139 | 141 | 196 | 198 => Class::NonTransient,
+        // SIGINT, SIGTERM, a lost container, an error of the container daemon.
+        130 | 143 | 154 | 193 => Class::Transient,
+        // SIGILL, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGPIPE, out of memory, out of disk.
+        132 | 135 | 136 | 137 | 139 | 141 | 196 | 198 => Class::NonTransient,
         // Codes of the platform itself.
         -7112 | -7113 | -7252 => Class::Conflict,
         -7121 | -7122 | -7152 | -7200 | -7251 | -7300 | -7351 | -7400 => Class::NonTransient,
@@ -63,7 +66,7 @@ mod tests {
             (1, Class::Unknown),
             (255, Class::Unknown),
             (134, Class::Unknown),
-            (137, Class::Transient),
+            (143, Class::Transient),
             (-7100, Class::Transient),
             (-7126, Class::Transient),
             (-7252, Class::Conflict),
@@ -81,6 +84,12 @@ mod tests {
         for code in (170..=255).filter(|code| !known.contains(code)) {
             assert_eq!(class_of(code, Cause::Exited), Class::Unknown, "{code}");
         }
+    }
+
+    #[test]
+    fn a_kill_that_the_platform_did_not_send_is_for_want_of_memory() {
+        assert_eq!(class_of(137, Cause::Exited), Class::NonTransient);
+        assert_eq!(class_of(137, Cause::Deleted), Class::Transient);
     }
 
     #[test]
