@@ -212,6 +212,9 @@ fn a_deadline_ends_the_job_and_a_resume_starts_it_again() {
             "Succeeded true MPIJobSucceeded"
         ]
     );
+    let (first, created) = (story.status.first_ran.unwrap(), story.status.created.unwrap());
+    assert!(first.since(created).as_secs() < 6, "it ran before it was suspended");
+    assert!(story.status.running_since > Some(first));
 }
 
 #[test]
@@ -301,6 +304,7 @@ fn a_job_that_begins_suspended_has_nothing_until_it_is_resumed() {
     );
     let started = story.status.started.unwrap();
     assert_eq!(started.since(story.status.created.unwrap()).as_secs(), 30);
+    assert!(story.status.first_ran.is_some_and(|it| it >= started));
 }
 
 /// The launcher and the only worker of a job, seen so.

@@ -10,6 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use unisono_plan::{Status, Verdict};
 
 /// Which job a series is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -22,10 +23,10 @@ pub(crate) struct JobInfo {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    pub(crate) created: Counter,
-    pub(crate) successful: Counter,
-    pub(crate) failed: Counter,
-    pub(crate) restarted: Counter,
+    created: Counter,
+    successful: Counter,
+    failed: Counter,
+    restarted: Counter,
     info: Family<JobInfo, Gauge>,
     first_rank: Histogram,
     reconcile: Histogram,
@@ -86,8 +87,27 @@ impl Metrics {
         self.info.remove(&info(namespace, launcher));
     }
 
-    pub(crate) fn first_rank_after(&self, duration: Duration) {
-        self.first_rank.observe(duration.as_secs_f64());
+    /// Counts what happened to a job between two statuses.
+    pub(crate) fn count(&self, prior: &Status, status: &Status) {
+        if prior.created.is_none() && status.created.is_some() {
+            self.created.inc();
+        }
+        let restarts = status.failed_launches.saturating_sub(prior.failed_launches);
+        if restarts > 0 && !status.is_terminal() {
+            self.restarted.inc_by(restarts.into());
+        }
+        // A job that ran before an operator of an earlier version knew when it first did so is not counted.
+        if let (None, None, Some(first), Some(created)) =
+            (prior.first_ran, prior.running_since, status.first_ran, status.created)
+        {
+            self.first_rank.observe(first.since(created).as_secs_f64());
+        }
+        if let (None, Some(end)) = (prior.end(), status.end()) {
+            match end.verdict {
+                Verdict::Succeeded => self.successful.inc(),
+                Verdict::Failed | Verdict::Stopped => self.failed.inc(),
+            };
+        }
     }
 
     pub(crate) fn reconciled_in(&self, duration: Duration) {
@@ -109,14 +129,62 @@ fn info(namespace: &str, launcher: &str) -> JobInfo {
 
 #[cfg(test)]
 mod tests {
+    use unisono_plan::{End, EndReason, Stage, Time};
+
     use super::*;
+
+    fn has(metrics: &Metrics, lines: &[&str]) {
+        let text = metrics.text();
+        for line in lines {
+            assert!(text.lines().any(|it| it == *line), "no {line} in {text}");
+        }
+    }
+
+    #[test]
+    fn starts_again_and_ends_are_counted_and_only_the_first_rank_of_all() {
+        let metrics = Metrics::new();
+        let created = Status { created: Some(Time(1_000)), ..Status::default() };
+        metrics.count(&Status::default(), &created);
+        let at = Some(Time(4_000));
+        let runs = Status { running_since: at, first_ran: at, ..created };
+        metrics.count(&Status { running_since: None, first_ran: None, ..runs.clone() }, &runs);
+        // A worker is lost, and all ranks start again.
+        let lost = Status { running_since: None, failed_launches: 1, ..runs.clone() };
+        metrics.count(&runs, &lost);
+        let again = Status { running_since: Some(Time(9_000)), ..lost.clone() };
+        metrics.count(&lost, &again);
+        has(
+            &metrics,
+            &[
+                "mpi_operator_jobs_created_total 1",
+                "mpi_operator_jobs_restarted_total 1",
+                "mpi_operator_jobs_failed_total 0",
+                "unisono_operator_time_to_first_rank_seconds_sum 3.0",
+                "unisono_operator_time_to_first_rank_seconds_count 1",
+            ],
+        );
+        let (verdict, reason) = (Verdict::Failed, EndReason::RetriesExhausted);
+        let end = End { verdict, reason, by: None, code: 1, cause: None };
+        let failed = Status { stage: Stage::Ended(end), failed_launches: 2, ..again.clone() };
+        metrics.count(&again, &failed);
+        metrics.count(&failed, &failed);
+        has(
+            &metrics,
+            &[
+                "mpi_operator_jobs_restarted_total 1",
+                "mpi_operator_jobs_failed_total 1",
+                "mpi_operator_jobs_successful_total 0",
+            ],
+        );
+    }
 
     #[test]
     fn the_names_that_dashboards_know_are_there_and_series_go_with_their_jobs() {
         let metrics = Metrics::new();
-        metrics.created.inc();
         metrics.exists("lab", "x-launcher");
-        metrics.first_rank_after(Duration::from_secs(3));
+        let created = Status { created: Some(Time(0)), ..Status::default() };
+        let runs = Status { first_ran: Some(Time(3_000)), ..created };
+        metrics.count(&Status::default(), &runs);
         let text = metrics.text();
         for line in [
             "mpi_operator_jobs_created_total 1",

@@ -14,7 +14,7 @@ use unisono_k8s::{
 };
 use unisono_plan::conditions::{Happening, happenings, warnings};
 use unisono_plan::notes::codes::SLOTS_IDLE;
-use unisono_plan::{Plan, Status, Time, Verdict, Why, lay_out};
+use unisono_plan::{Plan, Status, Time, Why, lay_out};
 
 use super::key::Key;
 use super::serve::Health;
@@ -293,25 +293,7 @@ impl Worker {
             metrics.exists(plan.namespace(), &launcher);
             memory.launcher = Some(launcher);
         }
-        if prior.created.is_none() && status.created.is_some() {
-            metrics.created.inc();
-        }
-        let restarts = status.failed_launches.saturating_sub(prior.failed_launches);
-        if restarts > 0 && !status.is_terminal() {
-            metrics.restarted.inc_by(restarts.into());
-        }
-        if let (None, Some(since), Some(created)) =
-            (prior.running_since, status.running_since, status.created)
-            && status.attempt == 0
-        {
-            metrics.first_rank_after(since.since(created));
-        }
-        if let (None, Some(end)) = (prior.end(), status.end()) {
-            match end.verdict {
-                Verdict::Succeeded => metrics.successful.inc(),
-                Verdict::Failed | Verdict::Stopped => metrics.failed.inc(),
-            };
-        }
+        metrics.count(prior, status);
     }
 }
 

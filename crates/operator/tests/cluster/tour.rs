@@ -33,7 +33,7 @@ fn ended(story: &Story<'_>, name: &str) -> anyhow::Result<Value> {
 
 /// v1alpha2 says Restarting between two tries, in place of Running, and Failed when none is left.
 pub(crate) fn v1alpha2_restarts_and_fails(cluster: &Cluster) -> anyhow::Result<()> {
-    tell(cluster, "tour-v1alpha2", |story, _| {
+    tell(cluster, "tour-v1alpha2", |story, operator| {
         let mut again = job("v1alpha2", "again", &format!("{GATED}; exit 3"));
         again["spec"]["backoffLimit"] = json!(1);
         story.create(&again)?;
@@ -57,7 +57,17 @@ pub(crate) fn v1alpha2_restarts_and_fails(cluster: &Cluster) -> anyhow::Result<(
                 ("Running", "False", "MPIJobRunning", "is running."),
                 ("Failed", "True", "MPIJobFailed", "has failed"),
             ],
-        )
+        )?;
+        for line in [
+            "mpi_operator_jobs_restarted_total 1\n",
+            "mpi_operator_jobs_failed_total 1\n",
+            "unisono_operator_time_to_first_rank_seconds_count 1\n",
+        ] {
+            wait::until(PATIENCE, line, || {
+                Ok(operator.answer(cluster, "/metrics")?.contains(line).then_some(()))
+            })?;
+        }
+        Ok(())
     })
 }
 

@@ -47,6 +47,8 @@ pub struct Status {
     pub released: Vec<u32>,
     /// When a command of this attempt was first seen to run.
     pub running_since: Option<Time>,
+    /// When a command of the job first ran at all.
+    pub first_ran: Option<Time>,
     /// Since when everything is being stopped for a suspension.
     pub stopping_since: Option<Time>,
     /// What failed first in the last attempt that failed.

@@ -115,6 +115,7 @@ fn noticed(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option
             | None => {}
         }
     }
+    following.first_ran = following.first_ran.or(following.running_since);
     following.missing = loss::missing(plan, &following, sight, now);
     (following != *status).then_some(following)
 }
