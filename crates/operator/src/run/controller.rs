@@ -143,6 +143,7 @@ impl Controller {
                 continue;
             };
             let memory = self.memories.remove(&key).unwrap_or_default();
+            let memory = memory.about(snapshot.object.uid());
             let worker = Arc::clone(&self.worker);
             self.working.push(look(worker, key, snapshot, memory, self.longest_look).boxed());
         }

@@ -42,6 +42,8 @@ const MOST_WARNINGS: usize = 5;
 /// What is remembered of a job between two looks. Nothing is lost with it but a few requests.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
+    /// The uid of the object that it is about: the next one of the same name is another job.
+    uid: String,
     /// Looks in a row that failed.
     pub(crate) failures: u32,
     /// When the status was last written.
@@ -298,10 +300,18 @@ impl Worker {
 }
 
 impl Memory {
+    /// What is remembered of the object with this uid. Of an earlier one of the same name only metrics know something, by that name.
+    pub(crate) fn about(self, uid: &str) -> Self {
+        if self.uid == uid {
+            return self;
+        }
+        Self { uid: uid.to_owned(), launcher: self.launcher, ..Self::default() }
+    }
+
     /// What is left of it when a look takes it along and does not come back.
     pub(crate) fn after_failure(&self) -> Self {
-        let (failures, launcher) = (self.failures + 1, self.launcher.clone());
-        Self { failures, launcher, ..Self::default() }
+        let (uid, launcher) = (self.uid.clone(), self.launcher.clone());
+        Self { uid, failures: self.failures + 1, launcher, ..Self::default() }
     }
 
     /// The memory of a look that panicked, from what was left of it. The first of several in a row is told.

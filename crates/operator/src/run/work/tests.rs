@@ -69,6 +69,33 @@ fn a_look_that_does_not_come_back_leaves_what_metrics_need_to_forget_the_job() {
 }
 
 #[test]
+fn nothing_is_remembered_of_an_earlier_job_of_the_same_name() {
+    let launcher = Some("pi-launcher".to_owned());
+    let expected = Expected {
+        old_version: None,
+        uids: Vec::new(),
+        changed: Vec::new(),
+        until: Instant::now(),
+    };
+    let memory = Memory {
+        launcher: launcher.clone(),
+        failures: 7,
+        expected: Some(expected),
+        trouble: Some("exceeded quota".to_owned()),
+        is_settled: true,
+        ..Memory::default()
+    };
+    let same = memory.about("").about("");
+    assert_eq!((same.failures, same.is_settled), (7, true));
+    let after = same.about("2");
+    assert!(after.failures == 0 && after.expected.is_none() && after.trouble.is_none());
+    assert!(!after.is_settled);
+    assert_eq!(after.launcher, launcher, "metrics know it by its name");
+    let failed = after.after_failure();
+    assert_eq!(failed.about("2").failures, 1);
+}
+
+#[test]
 fn a_look_waits_until_the_watches_show_what_the_last_one_changed() {
     let pod = |version: &str| -> Arc<unisono_k8s::slim::Pod> {
         let metadata = json!({"name": "pi-launcher", "uid": "1", "resourceVersion": version});
