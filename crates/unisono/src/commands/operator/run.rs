@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use unisono_dialect::ProcessingUnit;
+use unisono_engine::mint;
 use unisono_operator::{Gang, RunOptions, manifests};
 
 use super::manifests::only_namespace;
@@ -43,7 +44,7 @@ pub(crate) struct RunArgs {
     /// either there is no lease, and no other operator may run.
     #[arg(long, value_name = "NAME")]
     lease_namespace: Option<String>,
-    /// This operator's name in the lease; POD_NAME when not given.
+    /// This operator's name in the lease, which no other may have; POD_NAME when not given, else the host's name and a number of its own.
     #[arg(long, value_name = "NAME")]
     identity: Option<String>,
     /// How many jobs are looked at at once.
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
             ..unisono_dialect::Options::default()
         },
         listen: args.listen,
-        lease: lease(args, world),
+        lease: lease(args, world)?,
         workers: args.workers.max(1),
         longest_look: unisono_operator::LONGEST_LOOK,
     };
@@ -115,10 +116,22 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
 }
 
 /// The lease's namespace and our name in it.
-fn lease(args: &RunArgs, world: &World) -> Option<(String, String)> {
-    let namespace = args.lease_namespace.clone().or_else(|| world.variable("POD_NAMESPACE"))?;
-    let identity = args.identity.clone().or_else(|| world.variable("POD_NAME"));
-    Some((namespace, identity.unwrap_or_else(|| "operator".to_owned())))
+fn lease(args: &RunArgs, world: &World) -> Result<Option<(String, String)>, Error> {
+    let namespace = args.lease_namespace.clone().or_else(|| world.variable("POD_NAMESPACE"));
+    let Some(namespace) = namespace else { return Ok(None) };
+    let identity = match args.identity.clone().or_else(|| world.variable("POD_NAME")) {
+        Some(identity) => identity,
+        None => own_name()?,
+    };
+    Ok(Some((namespace, identity)))
+}
+
+/// A name that no other operator has: two of one name would both take the lease for theirs.
+fn own_name() -> Result<String, Error> {
+    let number = mint::bytes::<4>()
+        .map_err(|error| Error::run("cannot make a name for the lease", error))?;
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Ok(format!("{host}-{:08x}", u32::from_le_bytes(number)))
 }
 
 /// Ready when somebody asks the process to end.
@@ -133,4 +146,36 @@ fn stop_requested() -> Result<impl Future<Output = ()>, Error> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    fn name(words: &[&str], variables: &[(&str, &str)]) -> Option<String> {
+        let matches = Typed::command().get_matches_from([&["run"], words].concat());
+        let typed = Typed::from_arg_matches(&matches).expect("it can be read");
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let world = World { variables, ..World::default() };
+        lease(&typed.run, &world).expect("there is a name").map(|(_, name)| name)
+    }
+
+    #[test]
+    fn two_operators_never_have_one_name_in_the_lease() {
+        assert_eq!(name(&[], &[]), None, "there is no lease");
+        let pod = [("POD_NAMESPACE", "lab"), ("POD_NAME", "operator-7")];
+        assert_eq!(name(&[], &pod).as_deref(), Some("operator-7"));
+        assert_eq!(name(&["--identity", "mine"], &pod).as_deref(), Some("mine"));
+        let somewhere = ["--lease-namespace", "lab"];
+        let (one, other) = (name(&somewhere, &[]), name(&somewhere, &[]));
+        assert!(one.is_some() && one != other, "{one:?}");
+    }
 }
