@@ -130,14 +130,15 @@ pub(crate) fn quota(cluster: &Cluster) -> anyhow::Result<()> {
     })
 }
 
-/// What somebody takes away is made anew, and the job ends well. A launcher Job is only a view: the pod runs on without it.
+/// What somebody takes away is made anew, and the job ends well. A launcher Job is only a view: the pod runs on without it, and the next
+/// try brings another one.
 pub(crate) fn disturbed(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "disturbed", |story, _| {
         // The first try would wait for ever; later ones have a later table.
         let line = format!("grep -q '\"epoch\":0' /etc/unisono/agent/table && sleep 600; {HELLO}");
         let held = format!("until [ -e /tmp/told ]; do sleep 0.1; done; {HELLO}");
-        let names = ["pod-deleted", "job-deleted", "evicted"];
-        for (name, line) in names.into_iter().zip([&line, &held, &line]) {
+        let names = ["pod-deleted", "job-deleted", "both-deleted", "evicted"];
+        for (name, line) in names.into_iter().zip([&line, &held, &line, &line]) {
             story.create(&job("v2beta1", name, line))?;
         }
         for name in names {
@@ -146,6 +147,8 @@ pub(crate) fn disturbed(cluster: &Cluster) -> anyhow::Result<()> {
         story.kubectl(&["delete", "pod", "pod-deleted-launcher", "--now", "--wait=false"])?;
         story.kubectl(&["delete", "job", "job-deleted-launcher"])?;
         story.kubectl(&["exec", "job-deleted-launcher", "--", "touch", "/tmp/told"])?;
+        story.kubectl(&["delete", "job", "both-deleted-launcher"])?;
+        story.kubectl(&["delete", "pod", "both-deleted-launcher", "--now", "--wait=false"])?;
         story.evict("evicted-worker-1")?;
         for name in names {
             let job = story.succeeds(name)?;
@@ -153,6 +156,10 @@ pub(crate) fn disturbed(cluster: &Cluster) -> anyhow::Result<()> {
         }
         let job = story.get("job-deleted")?;
         ensure!(job["status"]["unisono"]["epoch"] == 0, "it began again: {}", job["status"]);
+        let launcher_job = format!("{}/job-deleted-launcher", story.path("/apis/batch/v1", "jobs"));
+        ensure!(cluster.api().find(&launcher_job)?.is_none(), "it was made for a pod that ran on");
+        let complete = "--for=condition=complete";
+        story.kubectl(&["wait", complete, "job/both-deleted-launcher", "--timeout=60s"])?;
         let told = told(story, "evicted", "FirstFailure")?;
         ensure!(told.iter().any(|it| it.starts_with("evicted-worker-1 was evicted")), "{told:?}");
         Ok(())
