@@ -193,6 +193,7 @@ pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
         };
         let unknown = task("unknown", "exit $((FC_FRAMEWORK_ATTEMPT_ID == 0))")?;
         let fatal = task("fatal", "kill -SEGV $$")?;
+        let killed = task("killed", "mpirun -np 1 sh -c 'kill -KILL $$'")?;
         let line = "mpirun sh -c 'exit $((3 * (OMPI_COMM_WORLD_RANK == 1)))'";
         let spec = json!({"groups": [
             group("node", json!({"run": "LaunchOnFirst", "replicas": 2, "slots": 1, "script": line})),
@@ -200,7 +201,11 @@ pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
         let rank = Job::create(story, &unisono_job("rank", &spec))?;
         let ended = unknown.ends("Succeeded")?;
         ensure!(ended["status"]["attempt"] == 1, "{}", ended["status"]);
-        for (job, code, reason) in [(&fatal, 139, "NotRetriable"), (&rank, 3, "RetriesExhausted")] {
+        for (job, code, reason) in [
+            (&fatal, 139, "NotRetriable"),
+            (&killed, 137, "NotRetriable"),
+            (&rank, 3, "RetriesExhausted"),
+        ] {
             let ended = job.ends("Failed")?;
             let status = &ended["status"];
             ensure!(status["exitCode"] == code && status["attempt"] == 0, "{status}");
