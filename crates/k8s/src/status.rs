@@ -1,6 +1,7 @@
 //! The status of a job object: read as a prior status, written as the version's own status with ours beside it.
 
 use serde_json::{Map, Value};
+use unisono_job::System;
 use unisono_plan::conditions::{Condition, object_status};
 use unisono_plan::{End, EndReason, Next, Plan, Stage, Status, Time, Verdict};
 
@@ -12,6 +13,8 @@ use crate::observe::time;
 const OWN: &str = "unisono";
 /// Where the reasons to wait stand in ours.
 const WHY: &str = "why";
+/// Where the number of workers stands in ours: `kubectl get` shows it, and each version has it in a place of its own, or none.
+const WORKERS: &str = "workers";
 
 /// Fields of a status that this program writes; others are left alone.
 const WRITTEN: [&str; 13] = [
@@ -55,6 +58,10 @@ pub(crate) fn patch(plan: &Plan, object: &JobObject, next: &Next) -> Option<Valu
     if let Some(own) = own.as_object_mut() {
         let why = next.why.iter().map(|why| Value::from(why.to_string()));
         own.insert(WHY.to_owned(), why.collect());
+        if plan.told_as().system() == System::Kubeflow {
+            let workers = plan.hosts.iter().filter(|host| !host.runs.launches());
+            own.insert(WORKERS.to_owned(), workers.count().into());
+        }
     }
     wanted.insert(OWN.to_owned(), own);
     let old = object.status().as_object().cloned().unwrap_or_default();
@@ -228,6 +235,7 @@ mod tests {
         let after = object(&written);
         assert_eq!(prior(&plan, &after, &Children::default()), next.status);
         assert!(!told_why(&after).is_empty());
+        assert_eq!(written["unisono"]["workers"], 2);
         assert_eq!(patch(&plan, &after, &next), None, "a second write would change nothing");
     }
 

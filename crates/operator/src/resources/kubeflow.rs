@@ -108,7 +108,8 @@ const REPLICA_COLUMNS: &[Column] = &[
     Column {
         name: "Workers",
         kind: "integer",
-        path: ".spec.mpiReplicaSpecs.Worker.replicas",
+        // A v1alpha1 job has no such field, or only a number of GPUs, and is shown in these versions, too.
+        path: ".status.unisono.workers",
         about: "Workers the job asks for.",
         wide: false,
     },

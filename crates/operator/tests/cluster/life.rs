@@ -46,6 +46,12 @@ pub(crate) fn every_version(cluster: &Cluster) -> anyhow::Result<()> {
                 contract(&ended).with_context(|| format!("{version}: {}", ended["status"]))?;
             }
         }
+        let table = story.kubectl(&["get", "mpijobs"])?;
+        for version in versions {
+            let row = table.lines().find(|it| it.starts_with(&format!("all-{version} ")));
+            let cells: Vec<&str> = row.unwrap_or_default().split_whitespace().collect();
+            ensure!(cells.get(1..3) == Some(&["Succeeded", "2"][..]), "{version}: {table}");
+        }
         let series =
             "mpi_operator_job_info{launcher=\"all-v1-launcher\",namespace=\"every-version\"} 1";
         for line in

@@ -289,6 +289,8 @@ pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Ha
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct V1alpha1Status {
+    /// What holds and what does not. Its own operator had none, but whoever asks for an MPIJob is shown it in a version that has.
+    pub conditions: Vec<ConditionView>,
     /// `Active`, `Succeeded` or `Failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launcher_status: Option<&'static str>,
@@ -311,6 +313,7 @@ pub(super) fn v1alpha1(plan: &Plan, status: &Status) -> V1alpha1Status {
     };
     let workers = replicas(plan, status).remove("Worker").and_then(|worker| worker.active);
     V1alpha1Status {
+        conditions: super::views(status),
         launcher_status,
         worker_replicas: workers.unwrap_or(0),
         start_time: status.started.map(|time| time.to_string()),
