@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use unisono_dialect::{SchemaStyle, Shape, schema, served_shape};
 
+use super::policy::about;
 use crate::resources::{Column, Resource, Version};
 
 /// The custom resource definition.
@@ -89,6 +90,14 @@ fn object_schema(version: &Version) -> Value {
         && policy.pointer("/properties/managedBy").is_some()
     {
         policy["x-kubernetes-validations"] = json!([KEEPS_MANAGER.as_json()]);
+    }
+    if let Some(scale) = &version.scale
+        && let Some(spec) = whole.pointer_mut("/properties/spec")
+    {
+        // What was broken before may be changed in any other way, and may get a status.
+        let of = |spec: &str| about(scale.rule.holds, spec);
+        let rule = format!("{} || !({})", of("self"), of("oldSelf"));
+        spec["x-kubernetes-validations"] = json!([{"rule": rule, "message": scale.rule.message}]);
     }
     whole
 }

@@ -70,7 +70,7 @@ fn validation(rule: &Rule) -> Value {
 }
 
 /// An expression about `it` as one about another variable.
-fn about(holds: &str, object: &str) -> String {
+pub(super) fn about(holds: &str, object: &str) -> String {
     let (mut text, mut rest) = (String::new(), holds);
     while let Some(at) = rest.find("it.") {
         let (before, after) = (&rest[..at], &rest[at + "it".len()..]);

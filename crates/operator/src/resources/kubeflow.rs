@@ -36,7 +36,11 @@ pub(super) const RESOURCE: Resource = Resource {
                 STARTED,
                 COMPLETED,
             ],
-            scale: Some(Scale { wanted: ".spec.replicas", present: ".status.workerReplicas" }),
+            scale: Some(Scale {
+                wanted: ".spec.replicas",
+                present: ".status.workerReplicas",
+                rule: ONE_COUNT,
+            }),
             status: &STATUS,
             rules: &[ONE_SIZE, WHOLE_GPUS, WHOLE_UNITS, TEMPLATE_HAS_CONTAINERS],
         },
@@ -94,6 +98,17 @@ pub(super) const RESOURCE: Resource = Resource {
 const WORKERS: Scale = Scale {
     wanted: ".spec.mpiReplicaSpecs.Worker.replicas",
     present: ".status.replicaStatuses.Worker.active",
+    rule: WORKERS_STAND_HERE,
+};
+
+const WORKERS_STAND_HERE: Rule = Rule {
+    holds: "!has(it.mpiReplicaSpecs) || !has(it.mpiReplicaSpecs.Worker) || has(it.mpiReplicaSpecs.Worker.template)",
+    message: "the job has no spec.mpiReplicaSpecs.Worker to scale; a job of v1alpha1 is scaled by \
+              kubectl scale mpijobs.v1alpha1.kubeflow.org/NAME --replicas=N",
+};
+const ONE_COUNT: Rule = Rule {
+    holds: "!has(it.replicas) || !has(it.gpus) && !has(it.processingUnits)",
+    message: "the job has as many workers as spec.gpus or spec.processingUnits asks for; change that in place of spec.replicas",
 };
 
 const REPLICA_COLUMNS: &[Column] = &[

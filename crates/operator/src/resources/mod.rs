@@ -62,6 +62,8 @@ pub(crate) struct Column {
 pub(crate) struct Scale {
     pub(crate) wanted: &'static str,
     pub(crate) present: &'static str,
+    /// What a scaled job must be; `it` is the object's spec. A rule of the schema: policies do not see the object when it is scaled.
+    pub(crate) rule: Rule,
 }
 
 /// A rule over a whole object.

@@ -152,6 +152,31 @@ pub(crate) fn scaled(cluster: &Cluster) -> anyhow::Result<()> {
         };
         ensure!(scaled.pointer(at) == Some(&json!(5)), "{version}: {scaled}");
     }
+    let mut by_gpus = job("v1alpha1", "scaled-gpus");
+    put(&mut by_gpus, "/spec/replicas", Value::Null)?;
+    put(&mut by_gpus, "/spec/gpus", json!(8))?;
+    cluster.api().create(&jobs_path("v1alpha1"), &by_gpus)?;
+    let mut alone = job("v1", "scaled-alone");
+    put(&mut alone, "/spec/mpiReplicaSpecs/Worker", Value::Null)?;
+    cluster.api().create(&jobs_path("v1"), &alone)?;
+    // Without a version `kubectl` takes v1.
+    let as_v1 = "kubectl scale mpijobs.v1alpha1.kubeflow.org/NAME --replicas=N";
+    for (resource, name, advice) in [
+        ("mpijob", "scaled-v1alpha1", as_v1),
+        ("mpijobs.v2beta1.kubeflow.org", "scaled-v1alpha1", as_v1),
+        ("mpijobs.v1alpha1.kubeflow.org", "scaled-gpus", "spec.gpus"),
+        ("mpijob", "scaled-alone", "no spec.mpiReplicaSpecs.Worker to scale"),
+    ] {
+        let path = format!("{}/{name}", jobs_path("v2beta1"));
+        let before = cluster.api().get(&path)?;
+        let words = ["scale", &format!("{resource}/{name}"), "--replicas=3"];
+        let output = cluster.try_kubectl(&words)?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success() && told.contains(advice), "{words:?}: {told}");
+        ensure!(cluster.api().get(&path)?["spec"] == before["spec"], "{words:?}: {before}");
+        // It may still be edited.
+        cluster.api().merge(&path, &json!({"metadata": {"labels": {"a": "b"}}}))?;
+    }
     Ok(())
 }
 
