@@ -29,6 +29,12 @@ pub(crate) fn quiet(cluster: &Cluster) -> anyhow::Result<()> {
         story.until("over", "complete as a Job", |_| {
             cluster.api().get(&launcher).is_ok_and(|it| it["status"]["completionTime"].is_string())
         })?;
+        // A worker may be seen up after its launcher, or even after the job's end, and mere counts are written later.
+        for name in ["quiet", "over"] {
+            story.until(name, "told to have two workers up", |job| {
+                job["status"]["unisono"]["groups"][1]["active"] == 2
+            })?;
+        }
         let mark = cluster.audit_mark()?;
         std::thread::sleep(QUIET);
         let own = cluster.requests_since(mark)?.of_user(USER);
