@@ -37,7 +37,7 @@ pub use azureml::compute_target;
 pub use check::{Leniency, check, check_node, clipped, describe, nearest};
 pub use codes::CODES;
 pub use emit::{to_json, to_yaml};
-pub use kubernetes::pod_template;
+pub use kubernetes::{bare_template, pod_template};
 pub use object::document_from_object;
 pub use read::{Options, ProcessingUnit, Reading, kubernetes_objects, read, read_object};
 pub use reference::{FoundField, find_fields, generated_files, served_shape, shape_of};

@@ -17,15 +17,10 @@ pub fn pod_template(group: &Group) -> Value {
 
 /// The template of a group whose members run that command.
 pub(crate) fn compose(group: &Group, command: Option<&Command>) -> Value {
-    let known = group.extras.as_ref().and_then(known_template);
-    let index = group.extras.as_ref().map_or(0, |it| it.container);
-    let (mut template, index) = match known {
-        Some(template) => (template, index),
-        None => {
-            let name = label_from(&group.name, unisono_job::MAX_LABEL);
-            (json!({"spec": {"containers": [{"name": name, "image": NO_IMAGE}]}}), 0)
-        }
-    };
+    let (mut template, index, is_made) = with_container(group);
+    if let (true, Some(container)) = (is_made, container_mut(&mut template, index)) {
+        container.insert("image".to_owned(), json!(NO_IMAGE));
+    }
     let lifted = lift(&document_from_object(&template).root, index);
     if let Some(container) = container_mut(&mut template, index) {
         bring_in_line(container, &lifted, group, command);
@@ -50,18 +45,41 @@ pub(crate) fn container_name(template: &Value, index: usize) -> Option<&str> {
     template.pointer(&format!("/spec/containers/{index}/name"))?.as_str()
 }
 
+/// The template that a group came with, with a container for what the group runs where it has none, and without what the group
+/// itself says; one that has nothing else where it came with none.
+pub fn bare_template(group: &Group) -> Value {
+    with_container(group).0
+}
+
+/// The template, which of its containers counts, and whether that had to be made.
+fn with_container(group: &Group) -> (Value, usize, bool) {
+    let mut template = group.extras.as_ref().and_then(known_template).unwrap_or_default();
+    let index = group.extras.as_ref().map_or(0, |it| it.container);
+    let first = template.get("spec").and_then(|it| it.pointer("/containers/0"));
+    if first.is_some_and(Value::is_object) {
+        return (template.into(), index, false);
+    }
+    let name = label_from(&group.name, unisono_job::MAX_LABEL);
+    let spec = template.entry("spec").or_insert_with(|| json!({}));
+    if !spec.is_object() {
+        *spec = json!({});
+    }
+    spec["containers"] = json!([{"name": name}]);
+    (template.into(), 0, true)
+}
+
 /// The template as it was written, without what servers write into it.
-fn known_template(extras: &Extras) -> Option<Value> {
-    let mut template: Value = serde_json::from_str(&extras.template).ok()?;
-    let object = template.as_object_mut()?;
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+fn known_template(extras: &Extras) -> Option<Map<String, Value>> {
+    let Value::Object(mut template) = serde_json::from_str(&extras.template).ok()? else {
+        return None;
+    };
+    if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.shift_remove("creationTimestamp");
         if metadata.is_empty() {
-            object.shift_remove("metadata");
+            template.shift_remove("metadata");
         }
     }
-    let has_container = template.pointer("/spec/containers/0").is_some_and(Value::is_object);
-    has_container.then_some(template)
+    Some(template)
 }
 
 fn container_mut(template: &mut Value, index: usize) -> Option<&mut Map<String, Value>> {
@@ -151,4 +169,40 @@ fn list_in<'object>(
     key: &str,
 ) -> Option<&'object mut Vec<Value>> {
     object.entry(key).or_insert_with(|| json!([])).as_array_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The composed template of the one group that a UnisonoJob has.
+    fn composed(template: &str) -> Value {
+        let text = format!(
+            "apiVersion: unisono.dev/v1alpha1\nkind: UnisonoJob\nmetadata: {{name: a}}\n\
+             spec: {{groups: [{{name: node, run: Command, image: i, command: [x], template: {template}}}]}}\n"
+        );
+        let reading = crate::read(text.as_bytes(), &crate::Options::default()).remove(0);
+        pod_template(&reading.job.expect("it is read").groups[0])
+    }
+
+    #[test]
+    fn a_template_without_containers_keeps_the_rest_and_gets_the_groups_own() {
+        let container = json!([{"name": "node", "image": "i", "command": ["x"]}]);
+        for containers in ["", ", containers: []", ", containers: null"] {
+            let template = composed(&format!(
+                "{{metadata: {{labels: {{team: x}}}}, spec: {{nodeSelector: {{disk: fast}}{containers}}}}}"
+            ));
+            let wanted = json!({
+                "metadata": {"labels": {"team": "x"}},
+                "spec": {"nodeSelector": {"disk": "fast"}, "containers": container},
+            });
+            assert_eq!(template, wanted, "{containers}");
+        }
+        let labelled = composed("{metadata: {labels: {team: x}}}");
+        assert_eq!(labelled["metadata"]["labels"]["team"], "x");
+        assert_eq!(labelled["spec"]["containers"], container);
+        for odd in ["{}", "{spec: 5}", "{spec: {containers: 5}}"] {
+            assert_eq!(composed(odd)["spec"]["containers"], container, "{odd}");
+        }
+    }
 }

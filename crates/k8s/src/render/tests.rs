@@ -201,6 +201,27 @@ fn what_the_template_says_stays_even_if_nobody_here_knows_it() {
 }
 
 #[test]
+fn a_template_without_containers_keeps_its_nodes_labels_and_volumes() {
+    let text = JOBS[8].1.replace(
+        "\n        containers:\n        - name: observe\n",
+        "\n        tolerations: [{key: k}]\n        volumes: [{name: v, emptyDir: {}}]\n      metadata: {labels: {team: x}}\n",
+    );
+    let plan = plan(&text);
+    let (settings, owner) = (settings(), owner(&plan));
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    let observer = plan.hosts.iter().find(|host| plan.group_of(host).name == "observer").unwrap();
+    let pod = rendering.pod(observer, 0, 0, None);
+    let spec = &pod["spec"];
+    assert_eq!(pod["metadata"]["labels"]["team"], "x");
+    assert_eq!(spec["nodeSelector"], json!({"disk": "fast"}));
+    assert_eq!(spec["tolerations"], json!([{"key": "k"}]));
+    assert!(spec["volumes"].as_array().unwrap().iter().any(|it| it["name"] == "v"), "{spec}");
+    let [container] = &spec["containers"].as_array().unwrap()[..] else { panic!("{spec}") };
+    let (name, image) = (&container["name"], &container["image"]);
+    assert_eq!((name, image), (&json!("observer"), &json!("lab/observer:1")));
+}
+
+#[test]
 fn only_who_is_launched_on_has_a_hosts_key() {
     for (name, text) in JOBS {
         let plan = plan(text);

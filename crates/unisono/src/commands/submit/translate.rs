@@ -1,8 +1,8 @@
 //! A job of a system that a cluster does not know, as one that it does: names of that system are looked up in the settings.
 //! A job and settings enter, a job whose images, namespace, queue and nodes are the cluster's leaves, or faults. Pure.
 
-use serde_json::{Value, json};
-use unisono_dialect::{compute_target, pod_template};
+use serde_json::{Map, Value, json};
+use unisono_dialect::{bare_template, compute_target};
 use unisono_job::{
     Extras, Group, Image, Job, Note, System, is_dns_label, is_label_value, label_from,
 };
@@ -107,9 +107,9 @@ fn put(job: &mut Job, place: &PlaceInCluster) {
     }
     for group in &mut job.groups {
         change_template(group, |template| {
-            let slot = &mut template["spec"]["nodeSelector"];
+            let selector = part(part(template, "spec"), "nodeSelector");
             for (label, value) in &place.node_selector {
-                slot[label] = value.as_str().into();
+                object(selector).insert(label.clone(), value.as_str().into());
             }
         });
     }
@@ -155,9 +155,8 @@ fn no_image(group: &str) -> Note {
 }
 
 fn has_image(group: &Group) -> bool {
-    let index = group.extras.as_ref().map_or(0, |extras| extras.container);
-    let pointer = format!("/spec/containers/{index}/image");
-    group.extras.is_some() && pod_template(group).pointer(&pointer).is_some_and(Value::is_string)
+    let pointer = format!("/spec/containers/{}/image", container_index(group));
+    bare_template(group).pointer(&pointer).is_some_and(Value::is_string)
 }
 
 /// OpenPAI exports its switch as a variable, whatever else it does.
@@ -175,34 +174,50 @@ fn no_rdma(group: &str) -> Note {
 fn give_rdma(group: &mut Group, rdma: &Rdma) {
     let devices = rdma.resources.iter().map(|(name, amount)| (name.clone(), amount.0.clone()));
     group.resources.limits.extend(devices);
+    let main = format!("/spec/containers/{}", container_index(group));
     change_template(group, |template| {
-        let spec = &mut template["spec"];
+        for (at, path) in rdma.mounts.iter().enumerate() {
+            let volume = json!({"name": format!("rdma-{at}"), "hostPath": {"path": path}});
+            push(part(part(template, "spec"), "volumes"), volume);
+        }
+        let Some(container) = template.pointer_mut(&main) else { return };
         if rdma.lock_memory {
-            let capabilities = json!({"add": ["IPC_LOCK"]});
-            spec["containers"][0]["securityContext"]["capabilities"] = capabilities;
+            let security = part(container, "securityContext");
+            *part(security, "capabilities") = json!({"add": ["IPC_LOCK"]});
         }
         for (at, path) in rdma.mounts.iter().enumerate() {
-            let name = format!("rdma-{at}");
-            let mount = json!({"name": name, "mountPath": path, "readOnly": true});
-            push(&mut spec["containers"][0]["volumeMounts"], mount);
-            push(&mut spec["volumes"], json!({"name": name, "hostPath": {"path": path}}));
+            let mount = json!({"name": format!("rdma-{at}"), "mountPath": path, "readOnly": true});
+            push(part(container, "volumeMounts"), mount);
         }
     });
 }
 
 /// Changes the pod template of a group, which gets one if it has none. What the group itself says stays with the group.
 fn change_template(group: &mut Group, change: impl FnOnce(&mut Value)) {
-    let mut template = match &group.extras {
-        Some(extras) => serde_json::from_str(&extras.template).unwrap_or_default(),
-        None => json!({"spec": {"containers": [{"name": container_name(&group.name)}]}}),
-    };
+    let mut template = bare_template(group);
     change(&mut template);
     let extras = group.extras.get_or_insert_with(Extras::default);
     extras.template = template.to_string();
 }
 
-fn container_name(group: &str) -> String {
-    label_from(group, unisono_job::MAX_LABEL)
+fn container_index(group: &Group) -> usize {
+    group.extras.as_ref().map_or(0, |extras| extras.container)
+}
+
+/// The object that a value is; made one when it is none.
+fn object(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    match value {
+        Value::Object(object) => object,
+        _ => unreachable!("it was just made one"),
+    }
+}
+
+/// What stands under a key; what it stands in is made an object when it is none.
+fn part<'object>(parent: &'object mut Value, key: &str) -> &'object mut Value {
+    object(parent).entry(key).or_insert(Value::Null)
 }
 
 fn push(list: &mut Value, item: Value) {
@@ -219,7 +234,7 @@ fn key(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unisono_dialect::{Options, read};
+    use unisono_dialect::{Options, pod_template, read};
 
     use super::*;
 
@@ -300,6 +315,58 @@ lock_memory = true
         assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/dat.conf");
         assert_eq!(container["securityContext"]["capabilities"]["add"][0], "IPC_LOCK");
         assert_eq!(container["command"][2], "x");
+    }
+
+    /// An object that is written for OpenPAI, whose one group has that template.
+    fn with_template(template: &str) -> Job {
+        job(&format!(
+            "apiVersion: unisono.dev/v1alpha1\nkind: UnisonoJob\nmetadata: {{name: r}}\nspec:\n  writtenFor: openpai/v1\n  \
+             policies: {{gang: {{queue: vc1}}}}\n  groups: [{{name: w, run: Command, image: i, code: ./src, command: [x], \
+             env: [{{name: paiAzRDMA, value: 'true'}}], template: {template}}}]\n"
+        ))
+    }
+
+    #[test]
+    fn a_template_without_a_container_gets_nodes_and_devices_all_the_same() {
+        let map = map("\
+[virtual_clusters.vc1]
+node_selector = { pool = \"d8\" }
+[rdma]
+resources = { \"rdma/hca\" = \"1\" }
+mounts = [\"/etc/dat.conf\"]
+lock_memory = true
+");
+        for template in [
+            "{}",
+            "{spec: {tolerations: []}}",
+            "{spec: 5}",
+            "{spec: {nodeSelector: x, volumes: 7}}",
+        ] {
+            let job = translate(&with_template(template), &map, "ada").0.unwrap();
+            let spec = &pod_template(&job.groups[0])["spec"];
+            assert_eq!(spec["nodeSelector"]["pool"], "d8", "{template}");
+            assert_eq!(spec["volumes"][0]["hostPath"]["path"], "/etc/dat.conf", "{template}");
+            let container = &spec["containers"][0];
+            assert_eq!((&container["image"], &container["name"]), (&json!("i"), &json!("w")));
+            assert_eq!(container["resources"]["limits"]["rdma/hca"], "1", "{template}");
+            assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/dat.conf", "{template}");
+            assert_eq!(container["securityContext"]["capabilities"]["add"][0], "IPC_LOCK");
+        }
+        let second = "{spec: {containers: [{name: side, image: s}, {name: main, image: m}]}}";
+        let text = second.to_owned() + ", templateContainer: 1";
+        let job = translate(&with_template(&text), &map, "ada").0.unwrap();
+        let containers = &pod_template(&job.groups[0])["spec"]["containers"];
+        assert_eq!(containers[0]["volumeMounts"], Value::Null);
+        assert_eq!(containers[1]["volumeMounts"][0]["mountPath"], "/etc/dat.conf");
+    }
+
+    #[test]
+    fn a_template_without_a_container_brings_no_image() {
+        let mut job = with_template("{spec: {tolerations: []}}");
+        job.groups[0].image = None;
+        let (translated, notes) = translate(&job, &ClusterMap::default(), "ada");
+        assert_eq!(translated, None);
+        assert!(notes.iter().any(|it| *it.code == NO_IMAGE), "{notes:?}");
     }
 
     #[test]
