@@ -1,9 +1,11 @@
 //! The program as its users call it: words, files and streams go in, output and an exit code come out.
 
+mod desk;
 mod dialects_agree;
 mod documents;
 mod environment;
 mod files;
+mod following;
 mod in_cluster;
 mod ks;
 mod losses;
