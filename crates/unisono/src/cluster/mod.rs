@@ -6,6 +6,7 @@ mod interrupts;
 mod jobs;
 mod logs;
 mod objects;
+mod seen;
 
 use std::error::Error as StdError;
 use std::future::Future;

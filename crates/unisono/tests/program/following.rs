@@ -12,8 +12,8 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
-use crate::desk::{Desk, JOBS, RING, plain, pod, signal, status, until};
-use crate::server::{Answer, told_refusal};
+use crate::desk::{Desk, JOBS, RING, plain, pod, put_pod, signal, status, until};
+use crate::server::{Answer, refusal, told_refusal};
 
 #[test]
 fn whoever_may_not_watch_a_job_is_told_so() {
@@ -45,6 +45,71 @@ fn an_api_server_that_is_away_is_waited_for_and_told_once() {
     assert_eq!(ended.stderr.matches("come back later").count(), 1, "{}", ended.stderr);
 }
 
+/// The lines of a log that were written in these seconds, as an API server tells them; the last one may be cut.
+fn stamped(lines: &[(u32, &str)]) -> Vec<u8> {
+    let lines: Vec<String> =
+        lines.iter().map(|(at, line)| format!("2030-01-01T00:00:{at:02}.5Z {line}")).collect();
+    lines.join("\n").into_bytes()
+}
+
+#[test]
+fn a_log_that_is_cut_goes_on_where_it_was_cut() {
+    let asked = AtomicU32::new(0);
+    let desk = Desk::new(&plain(), move |request, server| {
+        if !request.path.ends_with("/log") {
+            return None;
+        }
+        let all = [(1, "one"), (2, "two"), (3, "three"), (4, "four"), (5, "five"), (5, "six")];
+        // Like a kubelet that starts again, and an API server that does, once in the middle of a line.
+        let is_since = |second: &str| request.query.contains(&format!("sinceTime={second}"));
+        Some(match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Answer::Bytes([stamped(&all[..2]), b"\n".to_vec()].concat()),
+            1 if is_since("2030-01-01T00%3A00%3A01Z") => {
+                Answer::Cut(stamped(&[(1, "one"), (2, "two"), (3, "three"), (4, "fo")]))
+            }
+            2 => refusal(502, "BadGateway"),
+            3 if is_since("2030-01-01T00%3A00%3A02Z") => {
+                Answer::Bytes([stamped(&all[1..5]), b"\n".to_vec()].concat())
+            }
+            4 => {
+                // It was cut once more, while the container ended.
+                put_pod(server, "terminated");
+                Answer::Bytes(Vec::new())
+            }
+            _ => {
+                server.merge(RING, &json!({"status": status("Succeeded")}));
+                Answer::Bytes(stamped(&all[3..]))
+            }
+        })
+    });
+    desk.has_job("Running");
+    put_pod(&desk.server, "running");
+    let (code, out, err) = Follower::begin(&desk).end();
+    assert_eq!(code, Some(0), "{err}");
+    let said: Vec<&str> = out.lines().filter_map(|line| Some(line.split_once("| ")?.1)).collect();
+    assert_eq!(said, ["one", "two", "three", "four", "five", "six"], "{err}");
+    assert!(!err.contains("error"), "{err}");
+}
+
+#[test]
+fn a_log_that_nobody_may_read_is_told_and_not_asked_for_again() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&asked);
+    let desk = Desk::new(&plain(), move |request, server| {
+        request.path.ends_with("/log").then(|| {
+            counts.fetch_add(1, Ordering::Relaxed);
+            server.merge(RING, &json!({"status": status("Succeeded")}));
+            told_refusal(403, "Forbidden", "pods/log is forbidden")
+        })
+    });
+    desk.has_job("Running");
+    put_pod(&desk.server, "running");
+    let ended = desk.run(&["logs", "ring", "--follow", "--engine", "kubernetes"]);
+    let told = "the log of ring-node-0 cannot be read: pods/log is forbidden";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
 #[test]
 fn a_log_is_bytes_whatever_is_in_it() {
     let desk = Desk::new(&plain(), |request, _| {
@@ -73,6 +138,47 @@ fn a_log_that_does_not_end_is_cut_with_a_word() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stdout.contains("the first line\n"), "{}", ended.stdout);
     assert!(ended.stderr.contains("nothing came from ring-node-0 for"), "{}", ended.stderr);
+}
+
+/// Somebody who follows a running job, and passes on what is written.
+struct Follower {
+    child: Child,
+    out: Arc<Mutex<String>>,
+    err: Arc<Mutex<String>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Follower {
+    fn begin(desk: &Desk) -> Self {
+        let mut command = desk.command(&["logs", "ring", "--follow", "--engine", "kubernetes"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let (out, err) = (Arc::default(), Arc::default());
+        let readers = vec![
+            read_on(child.stdout.take().expect("it is piped"), Arc::clone(&out)),
+            read_on(child.stderr.take().expect("it is piped"), Arc::clone(&err)),
+        ];
+        Self { child, out, err, readers }
+    }
+
+    /// How it ended, and everything that it wrote.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        until("its end", || self.child.try_wait().expect("it can be asked").is_some());
+        let code = self.child.wait().expect("it has ended").code();
+        for reader in std::mem::take(&mut self.readers) {
+            reader.join().expect("all of it was read");
+        }
+        let text = |it: &Mutex<String>| it.lock().unwrap().clone();
+        (code, text(&self.out), text(&self.err))
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // It may have ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
 }
 
 /// Somebody who follows a running job from a terminal.

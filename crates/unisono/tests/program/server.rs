@@ -31,6 +31,8 @@ pub(crate) enum Answer {
     Bytes(Vec<u8>),
     /// The beginning of a log, and then nothing, for ever.
     Stuck(Vec<u8>),
+    /// The beginning of a log, and then nobody is there any more.
+    Cut(Vec<u8>),
 }
 
 type Special = dyn Fn(&Request, &Server) -> Option<Answer> + Send + Sync;
@@ -136,14 +138,14 @@ impl Server {
                 }
                 Answer::Bytes(bytes) => respond(stream, 200, "text/plain", &bytes)?,
                 Answer::Stuck(bytes) => {
-                    let mut stream = stream;
-                    stream.write_all(
-                        b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n",
-                    )?;
-                    chunk(stream, &bytes)?;
+                    begin_log(stream, &bytes)?;
                     loop {
                         thread::park();
                     }
+                }
+                Answer::Cut(bytes) => {
+                    begin_log(stream, &bytes)?;
+                    return stream.shutdown(std::net::Shutdown::Both);
                 }
             }
         }
@@ -301,6 +303,13 @@ fn respond(mut stream: &TcpStream, code: u16, kind: &str, body: &[u8]) -> std::i
         format!("HTTP/1.1 {code} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)
+}
+
+fn begin_log(mut stream: &TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+    stream.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
+    chunk(stream, bytes)
 }
 
 fn chunk(mut stream: &TcpStream, bytes: &[u8]) -> std::io::Result<()> {
