@@ -7,7 +7,7 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watch_object, watcher as watch};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, interval_at, timeout};
 use unisono_k8s::marks;
 
 use super::interrupts::{Interrupt, Interrupts};
@@ -19,6 +19,9 @@ use crate::error::Error;
 /// How long logs of a job that has ended may say nothing before they end, too.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often somebody is told again who does not see how the job moves.
+const TELL: Duration = Duration::from_secs(3);
+
 /// The code of an answer to somebody who asks for too old a state; the watch begins anew by itself.
 const GONE: u16 = 410;
 
@@ -26,6 +29,8 @@ const GONE: u16 = 410;
 pub(crate) enum Told<'follow> {
     /// The job is somewhere else in its life, or waits for something else.
     Moved(&'follow ClusterJob),
+    /// Some time has passed, and there the job is.
+    Stays(&'follow ClusterJob),
     /// A host's command wrote a line.
     Wrote {
         /// The host.
@@ -83,6 +88,7 @@ impl Cluster {
         let mut pods = std::pin::pin!(watched.default_backoff().applied_objects());
         let mut sees_pods = true;
         let mut logs = Logs::new(self);
+        let mut tells = interval_at(Instant::now() + TELL, TELL);
         let mut job = job.clone();
         follower.told(&Told::Moved(&job));
         while !job.status.is_terminal() {
@@ -114,6 +120,7 @@ impl Cluster {
                         Unseen::Renewed => {}
                     },
                 },
+                _ = tells.tick() => follower.told(&Told::Stays(&job)),
             }
         }
         if sees_pods {

@@ -200,6 +200,11 @@ impl Console {
         self.live.show(text);
     }
 
+    /// Whether what is being waited for can be shown so.
+    pub(crate) fn has_live_line(&self) -> bool {
+        Live::is_seen()
+    }
+
     /// Talks about a job file, each note with its line.
     pub(crate) fn notes<'note>(
         &mut self,

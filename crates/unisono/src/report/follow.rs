@@ -1,6 +1,7 @@
 //! A job of a cluster as people see it who follow it: what it waits for, every line with its rank and host, how it ended; or
 //! the same as JSON lines.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct FollowReport {
     seats: Vec<(u64, String)>,
     told_up: bool,
     told_unseen: bool,
+    /// What it waited for, as far as that was told where there is no live line.
+    told_whys: BTreeSet<String>,
 }
 
 impl FollowReport {
@@ -52,6 +55,7 @@ impl FollowReport {
             seats: job.plan.as_ref().map(seats).unwrap_or_default(),
             told_up: false,
             told_unseen: false,
+            told_whys: BTreeSet::new(),
         }
     }
 
@@ -120,6 +124,7 @@ impl Console {
     pub(crate) fn follow_goes_on(&mut self, report: &mut FollowReport, told: &Told<'_>) {
         match told {
             Told::Moved(job) => self.follow_moves(report, job),
+            Told::Stays(job) => self.follow_stays(report, job),
             Told::Wrote { host, bytes } => self.follow_line(report, host, bytes),
             Told::Unread(fault) => {
                 let _exit = self.fail(fault);
@@ -150,13 +155,20 @@ impl Console {
             let names = job.plan.as_ref().map(hosts_named).unwrap_or_default();
             self.talk(&format!("{} up{after}: {names}\n", counted(hosts, "host")));
         }
-        let nobody = "no operator has looked at it yet; `unisono operator install` installs one";
-        let why = match job.why.first() {
-            Some(why) => why.as_str(),
-            None if !job.is_looked_at() => nobody,
-            None => return,
-        };
-        self.wait(&format!("{}: {why}", report.name));
+        if let Some(why) = why(job) {
+            self.wait(&format!("{}: {why}", report.name));
+        }
+    }
+
+    /// Tells what the job waits for where no live line does, each once. What has passed by the next time is not worth a line.
+    fn follow_stays(&mut self, report: &mut FollowReport, job: &ClusterJob) {
+        if report.output == RunOutput::Jsonl || self.has_live_line() {
+            return;
+        }
+        if let Some(why) = why(job).filter(|it| !report.told_whys.contains(*it)) {
+            report.told_whys.insert(why.to_owned());
+            self.talk(&format!("{}: {why}\n", report.name));
+        }
     }
 
     fn follow_line(&mut self, report: &mut FollowReport, host: &str, bytes: &[u8]) {
@@ -238,6 +250,12 @@ impl Console {
         self.talk(&format!("{name}: {verdict}, {shape}{took} ({namespace}/{name})\n"));
         Ok(())
     }
+}
+
+/// What the job waits for.
+fn why(job: &ClusterJob) -> Option<&str> {
+    let nobody = "no operator has looked at it yet; `unisono operator install` installs one";
+    job.why.first().map(String::as_str).or((!job.is_looked_at()).then_some(nobody))
 }
 
 fn seconds(milliseconds: u64) -> String {

@@ -15,9 +15,14 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Shows a line in place of the last one. Nobody sees it where standard error is no terminal.
+    /// Whether anybody sees the line: not where standard error is no terminal.
+    pub(crate) fn is_seen() -> bool {
+        std::io::stderr().is_terminal()
+    }
+
+    /// Shows a line in place of the last one, where anybody sees it.
     pub(crate) fn show(&mut self, text: &str) {
-        if !std::io::stderr().is_terminal() {
+        if !Self::is_seen() {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {

@@ -140,6 +140,24 @@ fn a_log_that_does_not_end_is_cut_with_a_word() {
     assert!(ended.stderr.contains("nothing came from ring-node-0 for"), "{}", ended.stderr);
 }
 
+#[test]
+fn where_no_live_line_is_seen_every_reason_to_wait_is_told_once() {
+    let desk = Desk::usual(&plain());
+    desk.has_job("Created");
+    desk.waits_for("the moon");
+    let follower = Follower::begin(&desk);
+    follower.says("ring: it waits for the moon\n");
+    desk.waits_for("the sun");
+    follower.says("ring: it waits for the sun\n");
+    desk.waits_for("the moon");
+    desk.waits_for("the stars");
+    follower.says("ring: it waits for the stars\n");
+    desk.has_job("Failed");
+    let (code, _, said) = follower.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(said.matches("the moon").count(), 1, "{said}");
+}
+
 /// Somebody who follows a running job, and passes on what is written.
 struct Follower {
     child: Child,
@@ -159,6 +177,10 @@ impl Follower {
             read_on(child.stderr.take().expect("it is piped"), Arc::clone(&err)),
         ];
         Self { child, out, err, readers }
+    }
+
+    fn says(&self, what: &str) {
+        until(&format!("{what:?}"), || self.err.lock().unwrap().contains(what));
     }
 
     /// How it ended, and everything that it wrote.
