@@ -17,6 +17,27 @@ use crate::report::HostView;
 /// The kinds of job there are, each in the version it is asked for; what is stored is what was written, whatever is asked.
 const KINDS: [Dialect; 3] = [Dialect::KubeflowV2beta1, Dialect::Unisono, Dialect::KubeBatch];
 
+/// What could not be done where jobs are asked for in vain.
+const UNLISTED: &str = "jobs cannot be listed";
+
+/// Jobs of a cluster.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    /// The jobs, the newest last.
+    pub(crate) jobs: Vec<ClusterJob>,
+    /// Kinds whose jobs may not be seen.
+    hidden: Vec<&'static str>,
+}
+
+impl Jobs {
+    /// What there is to warn of.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let kinds = self.hidden.join(" and ");
+        (!kinds.is_empty())
+            .then(|| format!("you may not list {kinds}: jobs of that kind are left out"))
+    }
+}
+
 /// A job of a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterJob {
@@ -83,10 +104,10 @@ impl Cluster {
         })
     }
 
-    /// All jobs of the usual namespace, or of all, the newest last.
-    pub(crate) async fn jobs(&self, everywhere: bool) -> Result<Vec<ClusterJob>, Error> {
+    /// All jobs of the usual namespace, or of all. Somebody may have the right to see some kinds only.
+    pub(crate) async fn jobs(&self, everywhere: bool) -> Result<Jobs, Error> {
         let namespace = (!everywhere).then_some(self.namespace.as_str());
-        let (mut jobs, mut known_kinds) = (Vec::new(), 0);
+        let (mut jobs, mut known_kinds, mut refusals) = (Vec::new(), 0, Vec::new());
         for resource in KINDS.into_iter().filter_map(Resource::of) {
             let api = self.api(&resource.api_resource(), namespace);
             match api.list(&ListParams::default()).await {
@@ -102,25 +123,33 @@ impl Cluster {
                     }));
                 }
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
-                Err(error) => return Err(self.failed("jobs cannot be listed", error)),
+                Err(kube::Error::Api(status)) if status.code == 403 => {
+                    refusals.push((resource.plural, kube::Error::Api(status)));
+                }
+                Err(error) => return Err(self.failed(UNLISTED, error)),
             }
         }
         if known_kinds == 0 {
-            return Err(no_operator());
+            let refusal = refusals.into_iter().next();
+            return Err(refusal.map_or_else(no_operator, |(_, it)| self.failed(UNLISTED, it)));
         }
         jobs.sort_by_key(ClusterJob::created);
-        Ok(jobs)
+        Ok(Jobs { jobs, hidden: refusals.into_iter().map(|(plural, _)| plural).collect() })
     }
 
-    /// The job of that name in the usual namespace; the newest there without a name.
-    pub(crate) async fn find_job(&self, name: Option<&str>) -> Result<Option<ClusterJob>, Error> {
-        let mut jobs = self.jobs(false).await?;
+    /// The job of that name in the usual namespace; the newest there without a name. With it leaves what there is to warn of.
+    pub(crate) async fn find_job(
+        &self,
+        name: Option<&str>,
+    ) -> Result<(Option<ClusterJob>, Option<String>), Error> {
+        let mut found = self.jobs(false).await?;
         let is_it = |job: &ClusterJob| {
             let of_file = job.plan.as_ref().map(|plan| plan.job.name.as_str());
             name.is_none_or(|name| job.object.name() == name || of_file == Some(name))
         };
-        let found = jobs.iter().rposition(is_it);
-        Ok(found.map(|at| jobs.swap_remove(at)))
+        let at = found.jobs.iter().rposition(is_it);
+        let warning = found.warning();
+        Ok((at.map(|at| found.jobs.swap_remove(at)), warning))
     }
 
     /// The pods of a job.

@@ -43,13 +43,14 @@ fn here(context: &Context) -> Result<Vec<RunView>, Error> {
 }
 
 #[cfg(feature = "kubernetes")]
-fn in_cluster(args: &ListArgs, context: &Context) -> Result<Vec<RunView>, Error> {
+fn in_cluster(args: &ListArgs, context: &mut Context) -> Result<Vec<RunView>, Error> {
     let session = crate::cluster::Session::open(&context.settings)?;
-    let jobs = session.run(|cluster| cluster.jobs(args.all_namespaces))?;
-    Ok(jobs.iter().map(RunView::in_cluster).collect())
+    let found = session.run(|cluster| cluster.jobs(args.all_namespaces))?;
+    context.console.warn(found.warning().as_slice());
+    Ok(found.jobs.iter().map(RunView::in_cluster).collect())
 }
 
 #[cfg(not(feature = "kubernetes"))]
-fn in_cluster(_args: &ListArgs, _context: &Context) -> Result<Vec<RunView>, Error> {
+fn in_cluster(_args: &ListArgs, _context: &mut Context) -> Result<Vec<RunView>, Error> {
     Err(Error::without_kubernetes("--engine kubernetes"))
 }

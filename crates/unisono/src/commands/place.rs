@@ -95,7 +95,7 @@ const SOON: Duration = Duration::from_secs(3);
 /// The job of that name, if the cluster tells it soon: there is something to show already, and a cluster that does not answer
 /// must not keep anybody from it.
 #[cfg(feature = "kubernetes")]
-fn asked_briefly(name: &str, context: &Context) -> Result<Option<InCluster>, Error> {
+fn asked_briefly(name: &str, context: &mut Context) -> Result<Option<InCluster>, Error> {
     let session = Session::open(&context.settings)?;
     let asked =
         session.run(async |cluster| tokio::time::timeout(SOON, cluster.find_job(Some(name))).await);
@@ -104,7 +104,8 @@ fn asked_briefly(name: &str, context: &Context) -> Result<Option<InCluster>, Err
         hint: None,
         source: None,
     };
-    let job = asked.map_err(late)??;
+    let (job, warning) = asked.map_err(late)??;
+    context.console.warn(warning.as_slice());
     Ok(job.map(|job| (Box::new(session), Box::new(job))))
 }
 
@@ -123,9 +124,11 @@ fn nowhere(name: &str, error: Error) -> Error {
 }
 
 #[cfg(feature = "kubernetes")]
-fn in_cluster(name: Option<&str>, context: &Context) -> Result<Found, Error> {
+fn in_cluster(name: Option<&str>, context: &mut Context) -> Result<Found, Error> {
     let session = Session::open(&context.settings)?;
-    match session.run(|cluster| cluster.find_job(name))? {
+    let (job, warning) = session.run(|cluster| cluster.find_job(name))?;
+    context.console.warn(warning.as_slice());
+    match job {
         Some(job) => Ok(Found::InCluster(Box::new(session), Box::new(job))),
         None => {
             let namespace = session.namespace();
@@ -142,6 +145,6 @@ fn in_cluster(name: Option<&str>, context: &Context) -> Result<Found, Error> {
 }
 
 #[cfg(not(feature = "kubernetes"))]
-fn in_cluster(_name: Option<&str>, _context: &Context) -> Result<Found, Error> {
+fn in_cluster(_name: Option<&str>, _context: &mut Context) -> Result<Found, Error> {
     Err(Error::without_kubernetes("--engine kubernetes"))
 }

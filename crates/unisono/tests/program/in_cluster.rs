@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, JOBS, PIECE, RING, WITH_CODE, plain, signal, until};
-use crate::server::{Answer, Request, refusal, told_refusal};
+use crate::server::{Answer, Request, Server, refusal, told_refusal};
 
 fn is_piece(request: &Request) -> bool {
     request.method == "POST" && request.path.ends_with("/configmaps")
@@ -189,4 +189,39 @@ fn after_submitting_the_hint_says_which_of_two_is_meant() {
     let second = desk.run(&["submit", "job.yaml"]);
     let told = "`unisono stop ring --engine kubernetes` stops it";
     assert!(second.stderr.contains(told), "{}", second.stderr);
+}
+
+/// Refuses to list these kinds.
+fn hides(kinds: &'static [&'static str]) -> impl Fn(&Request, &Server) -> Option<Answer> {
+    move |request, _| {
+        let plural = request.path.rsplit('/').next().unwrap_or_default();
+        let is_hidden = request.method == "GET" && kinds.contains(&plural);
+        is_hidden.then(|| told_refusal(403, "Forbidden", &format!("{plural} is forbidden")))
+    }
+}
+
+#[test]
+fn kinds_of_jobs_that_nobody_may_list_are_left_out_with_a_warning() {
+    let desk = Desk::new(&plain(), hides(&["mpijobs", "mpis"]));
+    desk.has_job("Succeeded");
+    let told = "you may not list mpijobs and mpis: jobs of that kind are left out";
+    for words in [&["list"][..], &["status", "ring"], &["why", "ring"], &["logs", "ring"]] {
+        let ended = desk.run(&[words, &["--engine", "kubernetes"]].concat());
+        assert_eq!(ended.code, 0, "{words:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.matches(told).count(), 1, "{words:?}: {}", ended.stderr);
+    }
+    assert!(desk.run(&["list", "--engine", "kubernetes"]).stdout.contains("ring"));
+    let absent = desk.run(&["status", "pi", "--engine", "kubernetes"]);
+    assert_eq!(absent.code, 2, "{}", absent.stderr);
+    assert!(absent.stderr.contains(told), "{}", absent.stderr);
+}
+
+#[test]
+fn whoever_may_list_no_jobs_at_all_is_told_so() {
+    let desk = Desk::new(&plain(), hides(&["mpijobs", "mpis", "unisonojobs"]));
+    desk.has_job("Succeeded");
+    let ended = desk.run(&["list", "--engine", "kubernetes"]);
+    assert_eq!(ended.code, 125, "{}", ended.stderr);
+    let told = "jobs cannot be listed: mpijobs is forbidden";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
