@@ -90,12 +90,7 @@ impl Cluster {
     async fn of(settings: &Settings) -> Result<Self, Error> {
         let mut config = config(&settings.context.value).await?;
         config.connect_timeout = Some(CONNECT);
-        let namespace = match settings.namespace.from {
-            Origin::BuiltIn => config.default_namespace.clone(),
-            Origin::File { .. } | Origin::Variable(_) | Origin::Flag(_) => {
-                settings.namespace.value.clone()
-            }
-        };
+        let namespace = stated_namespace(settings).unwrap_or(&config.default_namespace).to_owned();
         let server = config.cluster_url.to_string();
         let client = unisono_k8s::connect(config);
         Ok(Self {
@@ -128,6 +123,26 @@ impl Cluster {
                 source: Some(Box::new(source)),
             },
             other => Error::run(message, other),
+        }
+    }
+}
+
+/// The namespace of jobs that name none, as far as it can be known without asking a cluster.
+pub(crate) fn usual_namespace(settings: &Settings) -> String {
+    let of_config = || {
+        let config = runtime().ok()?.block_on(config(&settings.context.value)).ok()?;
+        Some(config.default_namespace)
+    };
+    let stated = stated_namespace(settings).map(str::to_owned);
+    stated.or_else(of_config).unwrap_or_else(|| settings.namespace.value.clone())
+}
+
+/// The namespace that settings name; the kubeconfig's counts where they do not.
+fn stated_namespace(settings: &Settings) -> Option<&str> {
+    match settings.namespace.from {
+        Origin::BuiltIn => None,
+        Origin::File { .. } | Origin::Variable(_) | Origin::Flag(_) => {
+            Some(&settings.namespace.value)
         }
     }
 }

@@ -225,3 +225,15 @@ fn whoever_may_list_no_jobs_at_all_is_told_so() {
     let told = "jobs cannot be listed: mpijobs is forbidden";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
+
+#[test]
+fn what_would_be_made_is_shown_in_the_namespace_of_the_kubeconfig() {
+    let desk = Desk::usual(&plain());
+    let shown = desk.run(&["submit", "job.yaml", "--dry-run"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+    assert!(shown.stdout.contains("  namespace: lab\n"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("namespace: default"), "{}", shown.stdout);
+    let other = desk.run(&["submit", "job.yaml", "--dry-run", "--namespace", "other"]);
+    assert!(other.stdout.contains("  namespace: other\n"), "{}", other.stdout);
+    assert!(desk.server.writes().is_empty());
+}

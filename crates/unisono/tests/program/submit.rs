@@ -169,13 +169,16 @@ spec:
 const OPENPAI: &str = r#"{"jobName": "ring", "image": "i", "virtualCluster": "vc1", "codeDir": "home/$PAI_USER_NAME/src",
   "taskRoles": [{"name": "w", "taskNumber": 1, "command": "./a"}]}"#;
 
+/// What is told of a job with a queue.
+const NO_POD_GROUP: &str = "a PodGroup is not shown: whether and how the operator makes one follows from its flag --gang\n";
+
 #[test]
 fn openpais_variables_and_folders_name_who_submits_the_job_and_where() {
     let environment = Environment::new();
     environment.file("job.json", OPENPAI).file("home/somebody/src/a", "x");
     environment.file("unisono.toml", "virtual_clusters.vc1.queue = \"gold\"\n");
     let shown = environment.run(&["submit", "--dry-run", "job.json"]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{}", shown.stdout);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, NO_POD_GROUP), "{}", shown.stdout);
     for part in [
         "queue: gold",
         "code: configmaps:ring-code:1",
@@ -275,6 +278,6 @@ fn a_table_for_rdma_means_that_the_cluster_has_it() {
         "rdma.resources = { \"rdma/hca\" = \"1\" }\nvirtual_clusters.vc1.queue = \"x\"\n",
     );
     let shown = environment.run(&["submit", "--dry-run", "job.json"]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, NO_POD_GROUP));
     assert!(shown.stdout.contains("rdma/hca: 1"), "{}", shown.stdout);
 }

@@ -32,7 +32,13 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
         return Ok(Exit::Faults);
     }
     if args.dry_run {
-        context.console.data(&dry_run::text(&submission, &context.settings))?;
+        let preview = dry_run::preview(&submission, &context.settings);
+        context.console.data(&preview.text)?;
+        if preview.asks_for_gang {
+            context.console.talk(
+                "a PodGroup is not shown: whether and how the operator makes one follows from its flag --gang\n",
+            );
+        }
         return Ok(Exit::Fine);
     }
     let jobs: Vec<&str> = submission.jobs().map(|job| job.name.as_str()).collect();
