@@ -45,7 +45,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         let Output { status, stdout, stderr } = output;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Self { code: status.code().unwrap_or(-1), out: text(stdout), err: text(stderr) }
@@ -89,9 +89,13 @@ impl<'cluster> Desk<'cluster> {
 
     /// The program with these words, in this namespace.
     pub(crate) fn unisono(&self, words: &[&str]) -> anyhow::Result<Command> {
+        self.anywhere(&[&["--namespace", self.namespace], words].concat())
+    }
+
+    /// The program with these words, in the namespace of the kubeconfig.
+    pub(crate) fn anywhere(&self, words: &[&str]) -> anyhow::Result<Command> {
         let mut command = self.cluster.command(env!("CARGO_BIN_EXE_unisono"))?;
         command
-            .args(["--namespace", self.namespace])
             .args(words)
             .current_dir(self.home.path())
             .env("HOME", self.home.path())

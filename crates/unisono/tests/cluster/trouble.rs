@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, Image, wait};
 
-use crate::desk::{Desk, PATIENCE};
+use crate::desk::{Desk, Ended, PATIENCE};
 
 /// An Azure job whose code travels with it.
 const TRAVELS: &str = "\
@@ -180,7 +180,11 @@ pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
         &job("late", "true")
             .replace("\"name\":\"late\"", "\"name\":\"late\",\"namespace\":\"going\""),
     )?;
-    let refused = desk.run(&["submit", "late.json"])?;
+    let elsewhere = desk.run(&["submit", "late.json"])?;
+    ensure!(elsewhere.code == 2, "{}", elsewhere.err);
+    let told = "MPIJob late is for namespace going, not failures";
+    ensure!(elsewhere.err.contains(told), "{}", elsewhere.err);
+    let refused = Ended::of(desk.anywhere(&["submit", "late.json"])?.output()?);
     ensure!(refused.code == 125 && refused.err.contains("being terminated"), "{}", refused.err);
     cluster.api().merge(&format!("{maps}/held"), &json!({"metadata": {"finalizers": null}}))?;
     Ok(())

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, JOBS, PIECE, RING, WITH_CODE, plain, signal, until};
+use crate::environment::Ended;
 use crate::server::{Answer, Request, Server, refusal, told_refusal};
 
 fn is_piece(request: &Request) -> bool {
@@ -224,6 +225,26 @@ fn whoever_may_list_no_jobs_at_all_is_told_so() {
     assert_eq!(ended.code, 125, "{}", ended.stderr);
     let told = "jobs cannot be listed: mpijobs is forbidden";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
+}
+
+#[test]
+fn an_object_of_another_namespace_than_the_one_that_was_asked_for_is_refused() {
+    let named = plain().replace("{name: ring}", "{name: ring, namespace: lab}");
+    let desk = Desk::usual(&named);
+    for words in [&["submit", "job.yaml"][..], &["submit", "job.yaml", "--dry-run"]] {
+        let ended = desk.run(&[words, &["--namespace", "other"]].concat());
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        for part in ["UnisonoJob ring is for namespace lab, not other", "--namespace lab"] {
+            assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
+        }
+    }
+    assert!(desk.server.writes().is_empty());
+    let ended = desk.run(&["submit", "job.yaml", "--namespace", "lab"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    // Where jobs usually go is no wish for this one.
+    let mut command = desk.command(&["submit", "job.yaml"]);
+    let ended = Ended::of(command.env("UNISONO_NAMESPACE", "other").output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::job_file::{self, JobFile};
 use crate::report::counted;
+use crate::settings::{Origin, Sourced};
 
 pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Error> {
     let mut file = job_file::read(&args.file, &context.settings)?;
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &SubmitArgs, context: &mut Context) -> Result<Exit, Erro
     if submission.has_faults() {
         return Ok(Exit::Faults);
     }
+    stay_in_the_namespace(&submission, &context.settings.namespace)?;
     if args.dry_run {
         let preview = dry_run::preview(&submission, &context.settings);
         context.console.data(&preview.text)?;
@@ -89,6 +91,26 @@ fn submission(args: &SubmitArgs, file: &JobFile, context: &Context) -> Result<Su
     let beside = args.file.parent().filter(|_| args.file != Path::new("-"));
     let folder = beside.map_or_else(|| here.clone(), |it| here.join(it));
     prepare(file, args.job.as_deref(), &folder, &context.settings)
+}
+
+/// Refuses an object that names another namespace than the command line: it cannot be told which one is meant.
+fn stay_in_the_namespace(submission: &Submission, wanted: &Sourced<String>) -> Result<(), Error> {
+    if !matches!(wanted.from, Origin::Flag(_)) {
+        return Ok(());
+    }
+    for item in &submission.items {
+        let text = |key: &str| item.object.pointer(key).and_then(Value::as_str);
+        let (kind, name) =
+            (text("/kind"), text("/metadata/name").or(text("/metadata/generateName")));
+        if let Some(named) = text("/metadata/namespace").filter(|it| *it != wanted.value) {
+            let object = [kind, name].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            return Err(Error::usage(
+                format!("{object} is for namespace {named}, not {}", wanted.value),
+                format!("--namespace {named}, or leave --namespace out"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What became of an object on its way to the cluster.
