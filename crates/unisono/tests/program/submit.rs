@@ -281,3 +281,19 @@ fn a_table_for_rdma_means_that_the_cluster_has_it() {
     assert_eq!((shown.code, shown.stderr.as_str()), (0, NO_POD_GROUP));
     assert!(shown.stdout.contains("rdma/hca: 1"), "{}", shown.stdout);
 }
+
+#[test]
+fn a_switch_for_rdma_in_quotes_is_none() {
+    let environment = Environment::new();
+    let job = OPENPAI.replace(
+        "\"codeDir\": \"home/$PAI_USER_NAME/src\",",
+        "\"jobEnvs\": {\"paiAzRDMA\": \"true\"},",
+    );
+    environment.file("job.json", job);
+    environment.file("unisono.toml", "rdma.resources = { \"rdma/hca\" = \"1\" }\n");
+    let shown = environment.run(&["submit", "--dry-run", "job.json"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let told = "only the value true, without quotes, asks for RDMA";
+    assert!(shown.stderr.contains(told), "{}", shown.stderr);
+    assert!(!shown.stdout.contains("rdma/hca"), "{}", shown.stdout);
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unisono_dialect::{Options, kubernetes_objects, read_object, write};
+use unisono_dialect::{Options, Reading, kubernetes_objects, read_object, write};
 use unisono_job::{CodeFolder, CodeSource, Dialect, Image, Job, Note, label_from};
 use unisono_k8s::marks;
 
@@ -64,19 +64,20 @@ pub(super) fn prepare(
 ) -> Result<Submission, Error> {
     let mut submission = Submission::default();
     // A UnisonoJob that was written for another system is an object all the same.
-    let readings = file.readings.iter().filter_map(|it| Some((it.dialect?, it.job.as_ref()?)));
-    let (mut objects, others): (Vec<_>, Vec<_>) =
-        readings.partition(|(dialect, _)| dialect.is_kubernetes_object());
+    let readings = file.readings.iter().filter_map(|it| Some((it, it.job.as_ref()?)));
+    let (mut objects, others): (Vec<_>, Vec<_>) = readings.partition(|(it, _)| is_object(it));
     for object in kubernetes_objects(file.text.as_bytes()) {
         let read = read_object(&object, &Options::default());
-        let is_it = |dialect: Dialect, job: &Job| {
+        let is_it = |reading: &Reading, job: &Job| {
             let same = |it: &Job| it.name == job.name && it.namespace == job.namespace;
-            read.dialect == Some(dialect) && read.job.as_ref().is_some_and(same)
+            read.dialect == reading.dialect && read.job.as_ref().is_some_and(same)
         };
-        let at = objects.iter().position(|(dialect, job)| is_it(*dialect, job));
-        match at.map(|at| objects.remove(at).1) {
-            Some(job) if needs_translation(job) => submission.translate(job, folder, settings)?,
-            Some(job) => {
+        let at = objects.iter().position(|(reading, job)| is_it(reading, job));
+        match at.map(|at| objects.remove(at)) {
+            Some((reading, job)) if needs_translation(job) => {
+                submission.translate(job, &reading.notes, folder, settings)?;
+            }
+            Some((_, job)) => {
                 submission.notes.extend(without_image(job));
                 submission.add(object, Some(job.clone()));
             }
@@ -85,10 +86,14 @@ pub(super) fn prepare(
             None => submission.add(object, None),
         }
     }
-    for (_, job) in others {
-        submission.translate(job, folder, settings)?;
+    for (reading, job) in others {
+        submission.translate(job, &reading.notes, folder, settings)?;
     }
     Ok(submission)
+}
+
+fn is_object(reading: &Reading) -> bool {
+    reading.dialect.is_some_and(Dialect::is_kubernetes_object)
 }
 
 /// Whether the job names something that only this machine or another system knows.
@@ -116,8 +121,14 @@ impl Submission {
         self.items.push(Item { object, job, is_made: false, parcels: Vec::new() });
     }
 
-    fn translate(&mut self, job: &Job, folder: &Path, settings: &Settings) -> Result<(), Error> {
-        let (translated, notes) = translate(job, &settings.cluster_map, &settings.user.value);
+    fn translate(
+        &mut self,
+        job: &Job,
+        told: &[Note],
+        folder: &Path,
+        settings: &Settings,
+    ) -> Result<(), Error> {
+        let (translated, notes) = translate(job, told, &settings.cluster_map, &settings.user.value);
         self.notes.extend(notes);
         let Some(mut job) = translated else { return Ok(()) };
         let parcels = self.pack(&mut job, folder, &settings.code_volume)?;

@@ -12,11 +12,20 @@ use unisono_plan::resolve_folders;
 use super::codes::{NO_IMAGE, RDMA_UNMAPPED, UNMAPPED_ENVIRONMENT, UNMAPPED_PLACE};
 use crate::settings::{ClusterMap, PlaceInCluster, Rdma};
 
+/// The code by which a reader tells that the switch for RDMA is none.
+const RDMA_NOT_TRUE: &str = "rdma-not-true";
+
 /// The label by which jobs of an experiment are found.
 pub(crate) const EXPERIMENT: &str = "unisono.dev/experiment";
 
-/// A job for the cluster, with what there is to tell about it; none when a fault stands in its way.
-pub(super) fn translate(job: &Job, map: &ClusterMap, user: &str) -> (Option<Job>, Vec<Note>) {
+/// A job for the cluster, with what there is to tell about it beside what was told; none when a fault stands in its way.
+pub(super) fn translate(
+    job: &Job,
+    told: &[Note],
+    map: &ClusterMap,
+    user: &str,
+) -> (Option<Job>, Vec<Note>) {
+    let is_rdma_asked = !told.iter().any(|note| note.code.name == RDMA_NOT_TRUE);
     let mut notes = Vec::new();
     let mut job = job.clone();
     label_experiment(&mut job);
@@ -34,7 +43,7 @@ pub(super) fn translate(job: &Job, map: &ClusterMap, user: &str) -> (Option<Job>
                 notes.push(fault);
             }
         }
-        if asks_for_rdma(group) {
+        if is_rdma_asked && asks_for_rdma(group) {
             match &map.rdma {
                 Some(rdma) => give_rdma(group, &rdma.value),
                 None => notes.push(no_rdma(&group.name)),
@@ -159,7 +168,7 @@ fn has_image(group: &Group) -> bool {
     bare_template(group).pointer(&pointer).is_some_and(Value::is_string)
 }
 
-/// OpenPAI exports its switch as a variable, whatever else it does.
+/// OpenPAI exports its switch as a variable, whatever else it does; text that is no switch becomes the same variable, and is told.
 fn asks_for_rdma(group: &Group) -> bool {
     let is_on = |value: &Option<String>| value.as_deref() == Some("true");
     group.env.iter().any(|it| it.name == "paiAzRDMA" && is_on(&it.value))
@@ -258,7 +267,7 @@ compute: {type: AmlCompute, target: d8-pool, instance_count: 2}
 
     #[test]
     fn an_environment_without_an_image_is_a_fault_with_the_line_to_add() {
-        let (translated, notes) = translate(&job(AZURE), &ClusterMap::default(), "ada");
+        let (translated, notes) = translate(&job(AZURE), &[], &ClusterMap::default(), "ada");
         assert_eq!(translated, None);
         let [fault] = notes.iter().filter(|it| it.is_fault()).collect::<Vec<_>>()[..] else {
             panic!("{notes:?}")
@@ -278,7 +287,7 @@ namespace = \"ml\"
 queue = \"batch\"
 node_selector = { pool = \"d8\" }
 ");
-        let (translated, notes) = translate(&job(AZURE), &map, "ada");
+        let (translated, notes) = translate(&job(AZURE), &[], &map, "ada");
         let translated = translated.unwrap();
         assert_eq!(notes, []);
         assert_eq!(translated.namespace.as_deref(), Some("ml"));
@@ -304,7 +313,7 @@ resources = { \"rdma/hca\" = \"1\" }
 mounts = [\"/etc/dat.conf\"]
 lock_memory = true
 ");
-        let (translated, notes) = translate(&job(text), &map, "ada");
+        let (translated, notes) = translate(&job(text), &[], &map, "ada");
         let translated = translated.unwrap();
         assert_eq!(notes, []);
         assert_eq!(translated.namespace.as_deref(), Some("vc1"));
@@ -342,7 +351,7 @@ lock_memory = true
             "{spec: 5}",
             "{spec: {nodeSelector: x, volumes: 7}}",
         ] {
-            let job = translate(&with_template(template), &map, "ada").0.unwrap();
+            let job = translate(&with_template(template), &[], &map, "ada").0.unwrap();
             let spec = &pod_template(&job.groups[0])["spec"];
             assert_eq!(spec["nodeSelector"]["pool"], "d8", "{template}");
             assert_eq!(spec["volumes"][0]["hostPath"]["path"], "/etc/dat.conf", "{template}");
@@ -354,7 +363,7 @@ lock_memory = true
         }
         let second = "{spec: {containers: [{name: side, image: s}, {name: main, image: m}]}}";
         let text = second.to_owned() + ", templateContainer: 1";
-        let job = translate(&with_template(&text), &map, "ada").0.unwrap();
+        let job = translate(&with_template(&text), &[], &map, "ada").0.unwrap();
         let containers = &pod_template(&job.groups[0])["spec"]["containers"];
         assert_eq!(containers[0]["volumeMounts"], Value::Null);
         assert_eq!(containers[1]["volumeMounts"][0]["mountPath"], "/etc/dat.conf");
@@ -364,7 +373,7 @@ lock_memory = true
     fn a_template_without_a_container_brings_no_image() {
         let mut job = with_template("{spec: {tolerations: []}}");
         job.groups[0].image = None;
-        let (translated, notes) = translate(&job, &ClusterMap::default(), "ada");
+        let (translated, notes) = translate(&job, &[], &ClusterMap::default(), "ada");
         assert_eq!(translated, None);
         assert!(notes.iter().any(|it| *it.code == NO_IMAGE), "{notes:?}");
     }
@@ -384,7 +393,7 @@ lock_memory = true
         let text = r#"{"jobName": "r", "image": "i", "virtualCluster": "vc1", "codeDir": "/home/$PAI_USER_NAME/src",
             "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
         let map = map("virtual_clusters.vc1.queue = \"gold\"\n");
-        let job = translate(&job(text), &map, "ada").0.unwrap();
+        let job = translate(&job(text), &[], &map, "ada").0.unwrap();
         assert_eq!(job.policies.gang.queue.as_deref(), Some("gold"));
         assert_eq!(job.annotations[marks::USER], "ada");
         assert_eq!(job.annotations[marks::VIRTUAL_CLUSTER], "vc1");
@@ -392,10 +401,27 @@ lock_memory = true
     }
 
     #[test]
+    fn a_switch_in_quotes_asks_for_no_devices() {
+        for (value, asks) in [("true", true), ("\"true\"", false), ("false", false)] {
+            let text = format!(
+                r#"{{"jobName": "r", "image": "i", "jobEnvs": {{"paiAzRDMA": {value}}},
+                "taskRoles": [{{"name": "w", "taskNumber": 1, "command": "x"}}]}}"#
+            );
+            let options = Options { az_rdma: true, ..Options::default() };
+            let reading = read(text.as_bytes(), &options).remove(0);
+            let map = map("rdma.resources = { \"rdma/hca\" = \"1\" }\n");
+            let job = translate(&reading.job.unwrap(), &reading.notes, &map, "ada").0.unwrap();
+            let limits = &job.groups[0].resources.limits;
+            assert_eq!(limits.contains_key("rdma/hca"), asks, "{value}");
+            assert!(job.groups[0].env.iter().any(|it| it.name == "paiAzRDMA"));
+        }
+    }
+
+    #[test]
     fn lines_to_add_are_toml() {
         let text = r#"{"jobName": "r", "image": "i", "virtualCluster": "a \"b\"", "jobEnvs": {"paiAzRDMA": true},
             "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
-        let (_, notes) = translate(&job(text), &ClusterMap::default(), "ada");
+        let (_, notes) = translate(&job(text), &[], &ClusterMap::default(), "ada");
         let hints: Vec<&str> = notes.iter().filter_map(|it| it.hint.as_deref()).collect();
         assert_eq!(hints.len(), 2, "{notes:?}");
         for hint in hints {
