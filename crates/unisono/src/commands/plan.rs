@@ -10,8 +10,9 @@ use super::place::Engine;
 use crate::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::job_file::{self, FIRST_GENERATION};
+use crate::job_file::{self, FIRST_GENERATION, JobFile};
 use crate::report::{Output, PlanReport};
+use crate::settings::Settings;
 
 /// Tell what would run, where, with what host file and environment.
 ///
@@ -81,12 +82,30 @@ pub(crate) fn run(args: &PlanArgs, context: &mut Context) -> Result<Exit, Error>
         Engine::Local => EngineKind::Local,
         Engine::Kubernetes => EngineKind::Kubernetes,
     };
-    let facts = job_file::facts(&context.settings, engine, args.overrides.overrides());
+    let mut facts = job_file::facts(&context.settings, engine, args.overrides.overrides());
+    if args.engine == Engine::Kubernetes {
+        give_to_cluster(&mut file, &mut facts, &context.settings);
+    }
     let reports: Vec<PlanReport<'_>> =
         file.readings.iter().map(|reading| planned(reading, &facts)).collect();
     context.console.plans(&file, &reports, args.output)?;
     Ok(if file.has_faults() { Exit::Faults } else { Exit::Fine })
 }
+
+/// Takes jobs as `unisono submit` gives them to a cluster, and its namespace.
+#[cfg(feature = "kubernetes")]
+fn give_to_cluster(file: &mut JobFile, facts: &mut Facts, settings: &Settings) {
+    facts.namespace = crate::cluster::usual_namespace(settings);
+    for reading in &mut file.readings {
+        let (job, notes) = super::submit::as_given(reading, settings);
+        reading.job = job.filter(|_| !notes.iter().any(unisono_job::Note::is_fault));
+        reading.notes.extend(notes);
+    }
+}
+
+/// A build that submits nothing shows what the file says.
+#[cfg(not(feature = "kubernetes"))]
+fn give_to_cluster(_file: &mut JobFile, _facts: &mut Facts, _settings: &Settings) {}
 
 fn planned<'file>(reading: &'file Reading, facts: &Facts) -> PlanReport<'file> {
     PlanReport {

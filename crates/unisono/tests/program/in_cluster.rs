@@ -254,6 +254,8 @@ fn what_would_be_made_is_shown_in_the_namespace_of_the_kubeconfig() {
     assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
     assert!(shown.stdout.contains("  namespace: lab\n"), "{}", shown.stdout);
     assert!(!shown.stdout.contains("namespace: default"), "{}", shown.stdout);
+    let planned = desk.run(&["plan", "job.yaml", "--engine", "kubernetes", "--output", "json"]);
+    assert!(planned.stdout.contains("\"namespace\": \"lab\""), "{}", planned.stdout);
     let other = desk.run(&["submit", "job.yaml", "--dry-run", "--namespace", "other"]);
     assert!(other.stdout.contains("  namespace: other\n"), "{}", other.stdout);
     assert!(desk.server.writes().is_empty());

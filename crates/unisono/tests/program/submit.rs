@@ -297,3 +297,19 @@ fn a_switch_for_rdma_in_quotes_is_none() {
     assert!(shown.stderr.contains(told), "{}", shown.stderr);
     assert!(!shown.stdout.contains("rdma/hca"), "{}", shown.stdout);
 }
+
+#[test]
+fn a_plan_for_a_cluster_takes_names_as_the_cluster_is_given_them() {
+    let environment = environment();
+    let words = ["plan", "--engine", "kubernetes", "job.yaml"];
+    let planned = environment.run(&[&words[..], &["--output", "json"]].concat());
+    assert_eq!(planned.code, 0, "{}", planned.stderr);
+    assert!(planned.stdout.contains("\"namespace\": \"ml\""), "{}", planned.stdout);
+    environment.file("unisono.toml", "");
+    let refused = environment.run(&words);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let line = "\"azureml:mpi:3\" = \"REGISTRY/IMAGE:TAG\"";
+    assert!(refused.stderr.contains(line), "{}", refused.stderr);
+    let here = environment.run(&["plan", "job.yaml"]);
+    assert_eq!(here.code, 0, "{}", here.stderr);
+}

@@ -24,6 +24,8 @@ use super::RunOutput;
 #[cfg(feature = "kubernetes")]
 pub(crate) use carry_out::run;
 pub(crate) use codes::CODES;
+#[cfg(feature = "kubernetes")]
+pub(crate) use prepare::as_given;
 
 /// Run a job on Kubernetes.
 ///

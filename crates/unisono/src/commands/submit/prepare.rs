@@ -92,6 +92,17 @@ pub(super) fn prepare(
     Ok(submission)
 }
 
+/// The job of a document as a cluster is given it, with names that the settings map, and what there is to tell about that.
+pub(crate) fn as_given(reading: &Reading, settings: &Settings) -> (Option<Job>, Vec<Note>) {
+    match &reading.job {
+        Some(job) if is_object(reading) && !needs_translation(job) => {
+            (Some(job.clone()), without_image(job))
+        }
+        Some(job) => translate(job, &reading.notes, &settings.cluster_map, &settings.user.value),
+        None => (None, Vec::new()),
+    }
+}
+
 fn is_object(reading: &Reading) -> bool {
     reading.dialect.is_some_and(Dialect::is_kubernetes_object)
 }
