@@ -70,6 +70,9 @@ fn in_cluster(
         pieces.extend(lines.flat_map(|line| untagger.take(&log.host, line)));
     }
     pieces.extend(untagger.rest().into_iter().map(|(_, piece)| piece));
+    if args.rank.is_some() && pieces.iter().all(|piece| piece.rank.is_none()) {
+        return Err(no_ranks(job));
+    }
     pieces.retain(|piece| args.rank.is_none() || piece.rank == args.rank);
     for piece in &pieces {
         context.console.bytes(&piece.bytes, false)?;
@@ -79,6 +82,23 @@ fn in_cluster(
         return Err(nothing_written());
     }
     Ok(Exit::Fine)
+}
+
+/// Nothing that was written says which rank wrote it.
+#[cfg(feature = "kubernetes")]
+fn no_ranks(job: &crate::cluster::ClusterJob) -> Error {
+    use unisono_k8s::marks::TAG_OUTPUT;
+    let annotations = job.object.as_json().pointer("/metadata/annotations");
+    if annotations.is_some_and(|it| it[TAG_OUTPUT] == "true") {
+        return nothing_written();
+    }
+    let name = job.object.name();
+    Error::usage(
+        format!("nothing says which rank of {name} wrote what: it was submitted without --follow"),
+        format!(
+            "`unisono logs {name} --engine kubernetes` shows all of it; `unisono submit --follow`, or the annotation {TAG_OUTPUT}: \"true\", asks for ranks"
+        ),
+    )
 }
 
 fn here(args: &LogsArgs, directory: &RunDirectory, context: &mut Context) -> Result<Exit, Error> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, JOBS, PIECE, RING, WITH_CODE, plain, signal, until};
+use crate::desk::{Desk, JOBS, PIECE, RING, WITH_CODE, plain, pod, signal, until};
 use crate::environment::Ended;
 use crate::server::{Answer, Request, Server, refusal, told_refusal};
 
@@ -259,4 +259,28 @@ fn what_would_be_made_is_shown_in_the_namespace_of_the_kubeconfig() {
     let other = desk.run(&["submit", "job.yaml", "--dry-run", "--namespace", "other"]);
     assert!(other.stdout.contains("  namespace: other\n"), "{}", other.stdout);
     assert!(desk.server.writes().is_empty());
+}
+
+#[test]
+fn lines_without_ranks_are_told_when_a_rank_is_asked_for() {
+    let desk = Desk::new(&plain(), |request, _| {
+        request.path.ends_with("/log").then(|| Answer::Bytes(b"hello\n".to_vec()))
+    });
+    desk.has_job("Succeeded");
+    pod(&desk);
+    let words = ["logs", "ring", "--rank", "0", "--engine", "kubernetes"];
+    let ended = desk.run(&words);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{}", ended.stderr);
+    let told = [
+        "submitted without --follow",
+        "`unisono logs ring --engine kubernetes`",
+        "submit --follow",
+    ];
+    for part in told {
+        assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
+    }
+    let tags = json!({"metadata": {"annotations": {"unisono.dev/tag-output": "true"}}});
+    desk.server.merge(RING, &tags);
+    let tagged = desk.run(&words);
+    assert!(tagged.stderr.contains("nothing was written there"), "{}", tagged.stderr);
 }
