@@ -13,6 +13,9 @@ echo boots by $HYDRA_BOOTSTRAP $HYDRA_BOOTSTRAP_EXEC with $HYDRA_HOST_FILE
 echo reached $(/entry/kubeexec.sh hyd-1 hostname)
 /opt/mpich/bin/mpiexec.hydra -n 2 /programs/mpich/hello";
 
+/// What is told of a job that no scheduler of the cluster places as one.
+const NO_GANG: &str = "it starts without a gang";
+
 /// An `MPI` of either shape with two pods, whose executor runs the line.
 pub(crate) fn mpi(name: &str, whole: bool, line: &str) -> Value {
     let spec = json!({
@@ -85,11 +88,12 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
             let ended = job.until("at its end", is_over)?;
             ensure!(ended_as(&ended, "Complete"), "{}\n{}", ended["status"], job.said()?);
             ranks_are(&job.said()?, &[&format!("{name}-0"), &format!("{name}-1")])?;
-            let told = story.events(&ended)?;
-            ensure!(
-                told.iter().any(|it| it.1 == "ValidationWarning"),
-                "no word of gangs: {told:?}"
-            );
+            let told = story.whole_events(&ended)?;
+            let is_of_gangs = |event: &Value| {
+                event["reason"] == "ValidationWarning"
+                    && event["message"].as_str().is_some_and(|it| it.contains(NO_GANG))
+            };
+            ensure!(told.iter().any(is_of_gangs), "no word of gangs: {told:#?}");
         }
         ensure!(whole.said()?.contains("] tri-0\n"), "{}", whole.said()?);
         contract(story)?;

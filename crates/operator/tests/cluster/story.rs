@@ -234,6 +234,13 @@ impl Story<'_> {
 
     /// Reasons and types of the events about a job, in the order they were told.
     pub(crate) fn events(&self, job: &Value) -> anyhow::Result<Vec<(String, String)>> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let told = self.whole_events(job)?;
+        Ok(told.iter().map(|it| (text(&it["type"]), text(&it["reason"]))).collect())
+    }
+
+    /// Events about a job, in the order they were told.
+    pub(crate) fn whole_events(&self, job: &Value) -> anyhow::Result<Vec<Value>> {
         let uid = job["metadata"]["uid"].as_str().context("no uid")?;
         let events = self.path("/api/v1", "events");
         let list = self
@@ -245,8 +252,7 @@ impl Story<'_> {
             it["metadata"]["resourceVersion"].as_str().and_then(|it| it.parse::<u64>().ok())
         };
         events.sort_by_key(version);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        Ok(events.iter().map(|it| (text(&it["type"]), text(&it["reason"]))).collect())
+        Ok(events)
     }
 
     /// Removes a job, and waits until its pods are gone.
