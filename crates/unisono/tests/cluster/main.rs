@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
         .test("a_bad_end_is_told_and_its_code_passed_on", failures::told)
         .test("a_worker_without_an_image_keeps_its_job_waiting_and_is_told", failures::imageless)
+        .exclusive("a_log_goes_on_when_the_api_server_starts_again", trouble::cut)
         .exclusive("a_job_survives_a_node_that_stops_in_the_middle", failures::node_stopped)
         .exclusive("without_an_operator_submitting_says_how_to_get_one", trouble::no_operator)
         .exclusive(

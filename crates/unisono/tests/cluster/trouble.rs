@@ -1,6 +1,6 @@
 //! Following, stopping, and what can be in the way of a submission.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
 use anyhow::{Context, ensure};
@@ -80,6 +80,36 @@ pub(crate) fn followed(cluster: &Cluster) -> anyhow::Result<()> {
     let list = desk.done(&["list", "--engine", "kubernetes"])?;
     for part in ["three", "long", "failed", "stopped", "kubeflow/v2beta1"] {
         ensure!(list.contains(part), "{list}");
+    }
+    Ok(())
+}
+
+/// Every line of a job is shown once, though the API server cuts its log in the middle.
+pub(crate) fn cut(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "cut")?;
+    let line = "for i in $(seq 80); do echo out $i; echo err $i >&2; sleep 0.1; done; printf last";
+    desk.file("long.json", &job("long", line))?;
+    let mut follower = desk.unisono(&["submit", "long.json", "--follow", "--raw"])?;
+    let mut follower = Ends(follower.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    let written = follower.0.stdout.take().context("its output is piped")?;
+    let mut lines = Vec::new();
+    for line in BufReader::new(written).lines() {
+        lines.push(line?);
+        if lines.last().is_some_and(|it| it == "out 20") {
+            cluster.stop_api_server()?;
+            cluster.start_api_server()?;
+        }
+    }
+    let mut said = String::new();
+    follower.0.stderr.take().context("its talk is piped")?.read_to_string(&mut said)?;
+    ensure!(follower.0.wait()?.code() == Some(0), "{said}");
+    ensure!(lines.pop().as_deref() == Some("last"), "{lines:?}: {said}");
+    // Which of two streams is written down first is nobody's promise.
+    let (out, err): (Vec<String>, Vec<String>) =
+        lines.into_iter().partition(|it| it.starts_with("out"));
+    for (stream, lines) in [("out", out), ("err", err)] {
+        let wanted: Vec<String> = (1..=80).map(|at| format!("{stream} {at}")).collect();
+        ensure!(lines == wanted, "{lines:?}: {said}");
     }
     Ok(())
 }
