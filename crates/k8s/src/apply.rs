@@ -182,7 +182,7 @@ impl Doing<'_> {
         // A pod of ours that was there already is seen by the next look: as this try's, or as one to be removed first.
         for creation in self.each(creations.collect()).await? {
             if let Creation::Made(metadata) = creation {
-                self.engine.children.take(Pod { metadata, ..Pod::default() });
+                self.engine.children.take(Pod { metadata: *metadata, ..Pod::default() });
             }
         }
         Ok(())
@@ -197,7 +197,7 @@ impl Doing<'_> {
         match self.writer.create(&jobs(), &job).await? {
             Creation::Made(metadata) => {
                 let uid = metadata.uid.clone();
-                self.engine.children.jobs.push(Job::made(metadata).into());
+                self.engine.children.jobs.push(Job::made(*metadata).into());
                 Ok(uid.unwrap_or_default())
             }
             Creation::Known => match self.writer.job(&self.plan.names.launcher_job()).await? {

@@ -70,7 +70,7 @@ impl WriteError {
 /// What became of a wish to create.
 pub(crate) enum Creation {
     /// It was made.
-    Made(ObjectMeta),
+    Made(Box<ObjectMeta>),
     /// It was there already, as ours.
     Known,
 }
@@ -100,7 +100,7 @@ impl Writer<'_> {
         };
         let request = self.requests(api).create(&parameters, body);
         match metadata_of::<Made>(self.client, request).await {
-            Ok(made) => Ok(Creation::Made(made.metadata)),
+            Ok(made) => Ok(Creation::Made(Box::new(made.metadata))),
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.known(api, object).await
             }
