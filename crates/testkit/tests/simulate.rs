@@ -181,6 +181,7 @@ fn timeless(status: &Status) -> Status {
         &mut status.completed,
         &mut status.not_before,
         &mut status.running_since,
+        &mut status.first_ran,
         &mut status.stopping_since,
     ];
     let failed = status.first_failure.iter_mut().map(|failure| &mut failure.ended);
