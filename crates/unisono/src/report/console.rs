@@ -201,6 +201,7 @@ impl Console {
     }
 
     /// Whether what is being waited for can be shown so.
+    #[cfg(feature = "kubernetes")]
     pub(crate) fn has_live_line(&self) -> bool {
         Live::is_seen()
     }
