@@ -27,8 +27,9 @@ fn assert_repelled(job: Job, refusals: usize) {
     assert!(!job.path("evidence").exists(), "the attacker's command was run");
     let lines = job.refusals(0);
     let peers: HashSet<&str> = lines.iter().filter_map(|line| line.split(' ').nth(2)).collect();
-    assert_eq!(peers.len(), lines.len(), "somebody was refused twice: {lines:#?}");
-    // In a full house an honest launch may have been dropped before it could speak; it has come again by itself.
+    // In a full house an honest launch may have been dropped before it could speak; it has come again by itself, and an attacker
+    // may have got the port that it left.
+    assert!(peers.len() >= refusals, "somebody was refused twice: {lines:#?}");
     let allowed = if refusals < 1000 { refusals } else { refusals + refusals / 10 };
     assert!(lines.len() <= allowed, "{refusals} expected: {lines:#?}");
     let log = job.log(0);
