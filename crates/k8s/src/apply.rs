@@ -267,6 +267,8 @@ impl Doing<'_> {
             self.store(&tables).await?;
         }
         self.fill(&addresses).await?;
+        let digest = tables.into_values().next().map(|(_, digest)| digest).unwrap_or_default();
+        self.show_filled(&digest).await?;
         self.change(patches.iter().map(|(pod, patch)| (*pod, patch))).await
     }
 
@@ -312,6 +314,23 @@ impl Doing<'_> {
             writer.patch(&api, &filling.name, Part::Whole, &filling.changes).await
         });
         Ok(self.each(patches.collect()).await.map(drop)?)
+    }
+
+    /// Has kubelets look at what was filled in, for the pods that only host ranks: they do at once where a pod changes, else up to a
+    /// minute and a half later, when ranks have long begun. Before the command is let go, whose mark says that all this is done.
+    async fn show_filled(&mut self, digest: &str) -> Result<(), ApplyError> {
+        if !self.rendering().is_kube_batch() {
+            return Ok(());
+        }
+        let found = self.engine.children.incarnations(self.plan);
+        let hosts = self.plan.hosts.iter().filter(|host| !host.runs.launches());
+        let pods: Vec<Arc<Pod>> = hosts
+            .filter_map(|host| Children::current(&found, host.member))
+            .filter(|(_, pod)| pod.annotation(marks::TABLE_DIGEST) != Some(digest))
+            .map(|(_, pod)| Arc::clone(pod))
+            .collect();
+        let mark = json!({"metadata": {"annotations": {marks::TABLE_DIGEST: digest}}});
+        self.change(pods.iter().map(|pod| (pod, &mark))).await
     }
 
     async fn drop_pod_group(&self) -> Result<(), ApplyError> {

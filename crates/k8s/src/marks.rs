@@ -13,7 +13,8 @@ pub const ATTEMPT: &str = "unisono.dev/attempt";
 
 /// Annotation of a launching pod: its host table.
 pub const TABLE: &str = "unisono.dev/table";
-/// Annotation of a launching pod: a digest of its host table, so that nobody has to keep the table to compare it.
+/// Annotation of a launching pod: a digest of its host table, so that nobody has to keep the table to compare it. Other pods of
+/// kube-batch's have it too: their files follow the same hosts.
 pub const TABLE_DIGEST: &str = "unisono.dev/table-digest";
 /// Annotation of a pod: when its command was let go, in milliseconds since 1970.
 pub const RELEASED: &str = "unisono.dev/released";

@@ -18,10 +18,13 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/lab/configmaps";
 const LAUNCHERS: &str = "/apis/batch/v1/namespaces/lab/jobs";
 const GROUPS: &str = "/apis/scheduling.volcano.sh/v1beta1/namespaces/lab/podgroups";
 const MPI_JOBS: &str = "/apis/kubeflow.org/v2beta1/namespaces/lab/mpijobs";
+const MPIS: &str = "/apis/scheduling.incubator.k8s.io/v1alpha1/namespaces/lab/mpis";
 
 /// One job called `pi` and the server that has it.
 struct Story {
     server: Server,
+    /// Where its object is.
+    jobs: &'static str,
     settings: Settings,
     /// Whether the last tick went through, as an operator remembers it.
     is_settled: bool,
@@ -48,10 +51,28 @@ impl Story {
             },
         });
         change(&mut object);
+        Self::of(MPI_JOBS, object)
+    }
+
+    /// One of kube-batch's, of so many pods.
+    fn of_kube_batch(pods: u32) -> Self {
+        let template = json!({"spec": {"containers": [
+            {"name": "main", "image": "lab/pi:1", "command": ["mpirun", "/pi"]},
+        ]}});
+        let object = json!({
+            "apiVersion": "scheduling.incubator.k8s.io/v1alpha1",
+            "kind": "MPI",
+            "metadata": {"name": "pi", "uid": "1", "generation": 1},
+            "spec": {"job": {"completions": pods, "parallelism": pods, "template": template}},
+        });
+        Self::of(MPIS, object)
+    }
+
+    fn of(jobs: &'static str, object: Value) -> Self {
         let server = Server::default();
-        server.store().put(MPI_JOBS, object);
+        server.store().put(jobs, object);
         let settings = Settings::new("example.org/unisono:1");
-        Self { server, settings, is_settled: false, now: 1_767_268_800_000 }
+        Self { server, jobs, settings, is_settled: false, now: 1_767_268_800_000 }
     }
 
     fn with_gang(self) -> Self {
@@ -77,7 +98,7 @@ impl Story {
     async fn tick_and_tell(&mut self) -> Result<(Next, usize), EngineError> {
         self.now += 1_000;
         let client = self.server.client();
-        let object = self.server.store().get(&format!("{MPI_JOBS}/pi")).unwrap().clone();
+        let object = self.server.store().get(&format!("{}/pi", self.jobs)).unwrap().clone();
         let object = JobObject::new(object).unwrap();
         let job = object.read(&unisono_dialect::Options::default()).job.unwrap();
         let plan = lay_out(&job, &object.facts(&self.settings), object.generation());
@@ -338,4 +359,30 @@ async fn a_worker_that_vanished_before_the_job_shrank_is_forgotten_too() {
     assert_eq!(store.get(&format!("{GROUPS}/pi")).unwrap()["spec"]["minMember"], 3);
     let files = &store.get(&format!("{CONFIG_MAPS}/pi-config")).unwrap()["data"];
     assert!(!files["hostfile"].as_str().unwrap().contains("pi-worker-2"), "{files}");
+}
+
+#[tokio::test]
+async fn every_pod_of_kube_batch_is_shown_its_filled_files_before_the_command_is_let_go() {
+    let mut story = Story::of_kube_batch(3);
+    story.tick().await.unwrap();
+    story.kubelet("", 0);
+    story.writes();
+    // One that cannot be shown them keeps the command waiting; those that were shown them are left alone.
+    story.server.store().fault = Some(("PATCH /api/v1/namespaces/lab/pods/pi-2", 500));
+    story.tick().await.unwrap_err();
+    let path = |write: &String| write.split('?').next().unwrap().to_owned();
+    let paths = |writes: Vec<String>| writes.iter().map(path).collect::<Vec<_>>();
+    let first = paths(story.writes());
+    let nth = |end: &str| first.iter().position(|it| it.ends_with(end));
+    assert!(nth("configmaps/pi-mpi-data") < nth("pods/pi-1"), "{first:?}");
+    assert!(nth("configmaps/pi-hostfile") < nth("pods/pi-1"), "{first:?}");
+    assert_eq!(nth("pods/pi-0"), None, "{first:?}");
+    story.tick().await.unwrap();
+    let mut second = paths(story.writes());
+    second.retain(|it| it.starts_with("PATCH /api/v1/namespaces/lab/pods"));
+    assert_eq!(second, [format!("PATCH {PODS}/pi-2"), format!("PATCH {PODS}/pi-0")]);
+    story.tick().await.unwrap();
+    story.writes();
+    story.tick().await.unwrap();
+    assert_eq!(story.writes(), [""; 0], "nothing is left to do");
 }

@@ -103,7 +103,7 @@ impl Rendering<'_> {
     }
 
     /// The files, where its pods find them. The executor's host file is written by `ready`, at once; the others' comes from the
-    /// ConfigMap, when the kubelet next looks.
+    /// ConfigMap, at which their kubelets look when their pods are marked.
     pub(super) fn kube_batch_files(&self, template: &mut Template, host: &Host) {
         let (hostfile, at) = HOSTFILE;
         if host.runs.launches() {

@@ -13,6 +13,15 @@ echo boots by $HYDRA_BOOTSTRAP $HYDRA_BOOTSTRAP_EXEC with $HYDRA_HOST_FILE
 echo reached $(/entry/kubeexec.sh hyd-1 hostname)
 /opt/mpich/bin/mpiexec.hydra -n 2 /programs/mpich/hello";
 
+/// Every rank says what it finds in the files of its pod. They are filled when it begins, or soon after: kubelets that only looked
+/// by themselves could leave them empty for four times as long as each is waited for here.
+const FILES: &str = "\
+mpirun sh -c 'for file in /mpi/hostfile /entry/hosts /entry/executor; do
+  looks=0
+  until test -s $file || test $((looks += 1)) -gt 200; do sleep 0.1; done
+  echo $(hostname) has $file: $(cat $file)
+done'";
+
 /// What is told of a job that no scheduler of the cluster places as one.
 const NO_GANG: &str = "it starts without a gang";
 
@@ -55,7 +64,7 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "kube-batch", |story, _| {
         let obstacles = obstacles(story, "tri")?;
         let whole = Job::create(story, &{
-            let mut whole = mpi("tri", true, &format!("cat /mpi/hostfile && {HELLO}"));
+            let mut whole = mpi("tri", true, &format!("cat /mpi/hostfile && {FILES} && {HELLO}"));
             whole["metadata"]["annotations"] = json!({"unisono.dev/network-policy": "true"});
             whole
         })?;
@@ -96,6 +105,7 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
             ensure!(told.iter().any(is_of_gangs), "no word of gangs: {told:#?}");
         }
         ensure!(whole.said()?.contains("] tri-0\n"), "{}", whole.said()?);
+        files_are_filled(&whole.said()?)?;
         contract(story)?;
         bare.until("without running pods", |job| job["status"]["job"]["active"] == 0)?;
         story.kubectl(&["wait", "--for=condition=complete", "job/duo", "--timeout=30s"])?;
@@ -113,6 +123,20 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
         }
         bare.expires(&json!({"spec": {"job": {"ttlSecondsAfterFinished": 0}}}))
     })
+}
+
+/// Ranks on either pod found all files filled.
+fn files_are_filled(said: &str) -> anyhow::Result<()> {
+    for pod in ["tri-0", "tri-1"] {
+        for line in ["/mpi/hostfile: tri-0 tri-1", "/entry/executor: tri-0"] {
+            let line = format!("{pod} has {line}\n");
+            ensure!(said.contains(&line), "no {line:?} in {said}");
+        }
+        let hosts = said.lines().find_map(|it| it.split_once(&format!("{pod} has /entry/hosts: ")));
+        let words: Vec<&str> = hosts.with_context(|| said.to_owned())?.1.split(' ').collect();
+        ensure!(matches!(words[..], [_, "tri-0", _, "tri-1"]), "{words:?}");
+    }
+    Ok(())
 }
 
 /// What is in a ConfigMap.
