@@ -7,8 +7,9 @@ use unisono_plan::{Host, hostfile};
 
 use super::Rendering;
 use super::pod::HOSTFILES;
+use super::start::END_FILE;
 use super::template::Template;
-use crate::marks::HOME;
+use crate::marks::{AGENT_FILES, HOME};
 
 /// Volumes of the contract's ConfigMaps, and where every pod finds them.
 const HOSTFILE: (&str, &str) = ("hostfile", "/mpi");
@@ -134,15 +135,48 @@ impl Rendering<'_> {
                 Some((name.to_owned(), Value::from(file.text)))
             })
             .collect();
-        let start = format!("#!/bin/sh\nexec {HOME}/unisono-agent ready -- \"$@\"\n");
-        data.insert("startup.sh".to_owned(), start.into());
+        data.insert("startup.sh".to_owned(), startup().into());
         data.insert("executor".to_owned(), executor.into());
         data.insert("hosts".to_owned(), hosts.into());
         data
     }
 }
 
+/// What kube-batch started every container by. Pods of ours do without; for whoever calls it, it does what it promised: the
+/// executor, which alone has a key that launches, runs the command, and any other pod waits for the end and ends as the job did.
+fn startup() -> String {
+    let agent = format!("{HOME}/unisono-agent");
+    format!(
+        "#!/bin/sh
+if test -e {AGENT_FILES}/launcher.key; then
+  exec {agent} ready -- \"$@\"
+fi
+exec {agent} end-with {AGENT_FILES}/{END_FILE}
+"
+    )
+}
+
 /// Pods of the job may be looked at, and nothing else.
 fn rules(pods: &[String]) -> Value {
     json!([{"apiGroups": [""], "resources": ["pods"], "resourceNames": pods, "verbs": ["get"]}])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_executor_starts_the_command_and_every_other_pod_waits_for_the_end() {
+        let key = format!("{AGENT_FILES}/launcher.key");
+        let said = |key_at: &str| {
+            let agent = format!("{HOME}/");
+            let script = startup().replace(&key, key_at).replace(&agent, "echo ");
+            let output = Command::new("sh").args(["-c", &script, "sh", "mpirun", "a  b"]).output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        assert_eq!(said("/dev/null"), "unisono-agent ready -- mpirun a  b\n");
+        assert_eq!(said("/dev/null/none"), "unisono-agent end-with /etc/unisono/agent/end\n");
+    }
 }

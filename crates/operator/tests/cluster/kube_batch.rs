@@ -22,6 +22,12 @@ mpirun sh -c 'for file in /mpi/hostfile /entry/hosts /entry/executor; do
   echo $(hostname) has $file: $(cat $file)
 done'";
 
+/// What kube-batch started containers by: it runs the command in the executor, and in any other pod it waits, however long.
+const STARTED: &str = "\
+/entry/startup.sh mpirun /programs/openmpi4/hello
+/entry/kubeexec.sh sta-1 timeout 2 /entry/startup.sh echo it began
+echo it waited until $?";
+
 /// What is told of a job that no scheduler of the cluster places as one.
 const NO_GANG: &str = "it starts without a gang";
 
@@ -76,6 +82,13 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
             container["image"] = json!(Image::OtherMpis.reference());
             hydra
         })?;
+        let started = Job::create(story, &{
+            let mut started = mpi("sta", false, STARTED);
+            // Nothing of it needs root, or a user that anybody knows.
+            started["spec"]["job"]["template"]["spec"]["securityContext"] =
+                json!({"runAsNonRoot": true, "runAsUser": 4711});
+            started
+        })?;
         // The binding is made after the role that it names, and so it is in the way later.
         let (binding, others) = obstacles.split_first().context("no obstacles")?;
         let waits_for = |name: &str| {
@@ -121,6 +134,10 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
         for line in ["boots by rsh /entry/kubeexec.sh with /mpi/hostfile", "reached hyd-1"] {
             ensure!(hydra.said()?.contains(line), "no {line} in {}", hydra.said()?);
         }
+        started.until("complete", |job| ended_as(job, "Complete"))?;
+        let said = started.said()?;
+        ranks_are(&said, &["sta-0", "sta-1"])?;
+        ensure!(said.contains("it waited until 124") && !said.contains("it began"), "{said}");
         bare.expires(&json!({"spec": {"job": {"ttlSecondsAfterFinished": 0}}}))
     })
 }
