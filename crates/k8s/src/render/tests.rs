@@ -47,18 +47,27 @@ fn every_object_of_every_version() {
 
 #[test]
 fn gangs_in_the_words_of_each_scheduler() {
-    let plan = plan(JOBS[3].1);
+    insta::assert_yaml_snapshot!("gangs", gangs_of(&plan(JOBS[3].1)));
+}
+
+#[test]
+fn the_gang_of_kube_batchs_own_job_in_the_words_of_each_scheduler() {
+    insta::assert_yaml_snapshot!("gangs-kube-batch", gangs_of(&plan(JOBS[10].1)));
+}
+
+/// The PodGroup of each scheduler, and how a pod that only hosts ranks belongs to it.
+fn gangs_of(plan: &Plan) -> Vec<Value> {
     let gangs = [
         GangScheduler::SchedulerPlugins { scheduler: "gang-scheduler".to_owned() },
         GangScheduler::Volcano,
         GangScheduler::KubeBatch,
     ];
-    let rendered: Vec<Value> = gangs
+    gangs
         .into_iter()
         .map(|gang| {
             let settings = Settings { gang, ..settings() };
-            let owner = owner(&plan);
-            let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+            let owner = owner(plan);
+            let rendering = Rendering { plan, settings: &settings, owner: &owner };
             let pod = rendering.pod(&plan.hosts[1], 0, 0, None);
             json!({
                 "podGroup": rendering.pod_group(),
@@ -67,8 +76,7 @@ fn gangs_in_the_words_of_each_scheduler() {
                 "schedulerName": pod["spec"]["schedulerName"],
             })
         })
-        .collect();
-    insta::assert_yaml_snapshot!("gangs", rendered);
+        .collect()
 }
 
 #[test]

@@ -4,8 +4,10 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_testcluster::{COSCHEDULER, Cluster};
 
+use crate::kinds;
+use crate::kube_batch::mpi;
 use crate::operator::Start;
-use crate::story::{HELLO, Story, job, tell_alone};
+use crate::story::{GATED, HELLO, Story, job, tell_alone};
 use crate::trouble::taken;
 
 pub(crate) fn coscheduled(cluster: &Cluster) -> anyhow::Result<()> {
@@ -25,6 +27,7 @@ pub(crate) fn coscheduled(cluster: &Cluster) -> anyhow::Result<()> {
         }
         story.until("gang", "without a PodGroup", |_| groups.are_gone("gang"))?;
         groups.launcher_last()?;
+        groups.of_an_mpi()?;
         operator.terminate()
     })
 }
@@ -106,6 +109,31 @@ impl Groups<'_> {
         late["spec"]["launcherCreationPolicy"] = json!("WaitForWorkersReady");
         self.story.create(&late)?;
         self.story.succeeds("late").map(|_| ())
+    }
+
+    /// kube-batch's own jobs have a PodGroup, too, as large as they are, which goes with their end.
+    fn of_an_mpi(&self) -> anyhow::Result<()> {
+        let story = self.story;
+        let line = format!("{GATED}; {}", kinds::HELLO);
+        let job = kinds::Job::create(story, &mpi("all", true, &line))?;
+        job.until("made", |job| job["status"]["job"]["active"] == 2)?;
+        let group = story.cluster.api().get(&format!("{}/all-podgroup", self.path()))?;
+        ensure!(group["spec"]["minMember"] == 2, "{group}");
+        let owner = &group["metadata"]["ownerReferences"][0];
+        ensure!(owner["uid"] == job.object()?["metadata"]["uid"], "{group}");
+        for pod in ["all-0", "all-1"] {
+            let path = format!("{}/{pod}", story.path("/api/v1", "pods"));
+            let pod = story.cluster.api().get(&path)?;
+            let named = &pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"];
+            ensure!(*named == "all-podgroup", "{pod}");
+            ensure!(pod["spec"]["schedulerName"] == COSCHEDULER, "{pod}");
+        }
+        story.kubectl(&["wait", "--for=condition=Ready", "pod/all-0", "--timeout=120s"])?;
+        story.kubectl(&["exec", "all-0", "--", "touch", "/tmp/go"])?;
+        let is_complete = |job: &Value| job["status"]["job"]["conditions"][0]["type"] == "Complete";
+        job.until("complete", is_complete)?;
+        kinds::ranks_are(&job.said()?, &["all-0", "all-1"])?;
+        job.until("without a PodGroup", |_| self.are_gone("all-podgroup")).map(|_| ())
     }
 
     /// A gang is as large as its job.
