@@ -36,3 +36,38 @@ impl Rendering<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::fixtures::{JOBS, owner, plan, settings};
+
+    #[test]
+    fn only_pods_of_the_same_job_reach_the_agent_of_an_mpi_that_asks_for_it() {
+        let mut plan = plan(JOBS[10].1);
+        let (settings, owner) = (settings(), owner(&plan));
+        let policy =
+            |plan: &_| Rendering { plan, settings: &settings, owner: &owner }.network_policy();
+        assert_eq!(policy(&plan), None, "nobody asked");
+        plan.job.annotations.insert(marks::NETWORK_POLICY.to_owned(), "true".to_owned());
+        let policy = policy(&plan).unwrap();
+        let own = json!({"matchLabels": {"unisono.dev/job-uid": owner.uid}});
+        let spec = &policy["spec"];
+        assert_eq!(policy["metadata"]["name"], "tri-agent");
+        assert_eq!((&spec["podSelector"], &spec["policyTypes"]), (&own, &json!(["Ingress"])));
+        let [from_own, from_all] = &spec["ingress"].as_array().unwrap()[..] else {
+            panic!("{spec}")
+        };
+        assert_eq!(*from_own, json!({"from": [{"podSelector": own}]}), "on every port");
+        assert_eq!(from_all.as_object().unwrap().keys().collect::<Vec<_>>(), ["ports"]);
+        let is_open = |protocol: &str, port: u64| {
+            from_all["ports"].as_array().unwrap().iter().any(|it| {
+                let (first, last) = (it["port"].as_u64().unwrap(), it["endPort"].as_u64().unwrap());
+                it["protocol"] == protocol && (first..=last).contains(&port)
+            })
+        };
+        let closed: Vec<u64> = (1..=65535).filter(|port| !is_open("TCP", *port)).collect();
+        assert_eq!(closed, [7711], "the agent's port and no other");
+        assert!(is_open("UDP", 7711) && is_open("SCTP", 7711), "agents do not listen there");
+    }
+}

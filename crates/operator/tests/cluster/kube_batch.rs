@@ -119,7 +119,7 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
         }
         ensure!(whole.said()?.contains("] tri-0\n"), "{}", whole.said()?);
         files_are_filled(&whole.said()?)?;
-        contract(story)?;
+        contract(story, &whole)?;
         bare.until("without running pods", |job| job["status"]["job"]["active"] == 0)?;
         story.kubectl(&["wait", "--for=condition=complete", "job/duo", "--timeout=30s"])?;
         failing.until("failed", |job| ended_as(job, "Failed"))?;
@@ -173,21 +173,35 @@ fn ends_with(story: &Story<'_>, pod: &str, code: i32) -> anyhow::Result<()> {
 }
 
 /// What kube-batch promised is there, and filled.
-fn contract(story: &Story<'_>) -> anyhow::Result<()> {
+fn contract(story: &Story<'_>, job: &Job<'_>) -> anyhow::Result<()> {
     ensure!(data(story, "tri-hostfile")?["hostfile"] == "tri-0\ntri-1\n");
     let filled = data(story, "tri-mpi-data")?;
     ensure!(filled["executor"] == "tri-0", "{filled}");
     let hosts = filled["hosts"].as_str().context("no hosts")?;
     ensure!(hosts.lines().count() == 2 && hosts.contains(" tri-1\n"), "{hosts}");
     let account = format!("system:serviceaccount:{}:tri-sa", story.namespace);
-    for (verb, what, answer) in
-        [("get", "pods/tri-1", "yes"), ("get", "secrets/tri-agent", "no"), ("list", "pods", "no")]
-    {
+    for (verb, what, answer) in [
+        ("get", "pods/tri-1", "yes"),
+        ("create", "pods/exec", "no"),
+        ("get", "secrets/tri-agent", "no"),
+        ("list", "pods", "no"),
+    ] {
         let words = ["auth", "can-i", verb, what, "--as", &account, "--namespace", story.namespace];
         let output = story.cluster.try_kubectl(&words)?;
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         ensure!(said == answer, "{verb} {what}: {said}");
     }
+    let policy = story.path("/apis/networking.k8s.io/v1", "networkpolicies/tri-agent");
+    let spec = story.cluster.api().get(&policy)?["spec"].take();
+    let own = json!({"matchLabels": {"unisono.dev/job-uid": job.object()?["metadata"]["uid"]}});
+    ensure!(spec["podSelector"] == own, "{spec}");
+    ensure!(spec["ingress"][0] == json!({"from": [{"podSelector": own}]}), "{spec}");
+    let ports = spec["ingress"][1]["ports"].as_array().context("no ports")?;
+    let is_agents = |it: &Value| {
+        let bound = |key: &str| it[key].as_u64().unwrap_or_default();
+        it["protocol"] == "TCP" && (bound("port")..=bound("endPort")).contains(&7711)
+    };
+    ensure!(!ports.is_empty() && !ports.iter().any(is_agents), "others reach agents: {spec}");
     Ok(())
 }
 
