@@ -57,6 +57,7 @@ impl Settings {
         Facts {
             engine: EngineKind::Kubernetes,
             places_gangs: self.gang != GangScheduler::None,
+            knows_queues: matches!(self.gang, GangScheduler::Volcano | GangScheduler::KubeBatch),
             namespace: namespace.to_owned(),
             cluster_domain: self.cluster_domain.clone(),
             home: HOME.to_owned(),

@@ -25,6 +25,8 @@ pub struct Facts {
     pub hosts_are_apart: bool,
     /// Whether somebody places all members of a job at once.
     pub places_gangs: bool,
+    /// Whether whoever places jobs knows their queues and priority classes.
+    pub knows_queues: bool,
     /// In whose words status and events are told, where not in those of the job's own dialect: an object of one kind may hold a
     /// job that was written for another.
     pub told_as: Option<Dialect>,
@@ -67,6 +69,7 @@ impl Default for Facts {
             file_root: String::new(),
             hosts_are_apart: true,
             places_gangs: true,
+            knows_queues: true,
             told_as: None,
             overrides: Overrides::default(),
         }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use unisono_job::{CodeFolder, Command, Dialect, EndRule, EnvVar, Flavour, Quantity, Runs, Slots};
+use unisono_job::{
+    CodeFolder, Command, Dialect, EndRule, EnvVar, Extras, Flavour, Quantity, Runs, Slots,
+};
 use unisono_plan::bind::{Addresses, CalledBy, bind};
 use unisono_plan::{
     Argv, EngineKind, Facts, HostRuns, Member, Overrides, Plan, View, env, lay_out, lint,
@@ -44,6 +46,28 @@ fn a_kubeflow_job_has_a_launcher_without_slots_and_numbered_workers() {
             "stencil-worker-0 slots=3\nstencil-worker-1 slots=3\n"
         );
     }
+}
+
+#[test]
+fn a_queue_or_a_priority_class_that_nobody_reads_is_told() {
+    let told = |job: &unisono_job::Job, knows_queues: bool| {
+        let facts = Facts { engine: EngineKind::Kubernetes, knows_queues, ..Facts::default() };
+        let notes = lay_out(job, &facts, 1).notes.into_iter();
+        notes.filter(|it| it.code.name == "queue-unused").map(|it| it.message).collect::<Vec<_>>()
+    };
+    let mut job = kubeflow(Dialect::KubeflowV2beta1, "pi", 2, 1, MPIRUN);
+    assert_eq!(told(&job, false), [""; 0]);
+    job.policies.gang.priority_class = Some("high".to_owned());
+    let [only_class] = &told(&job, false)[..] else { panic!("one note") };
+    assert!(only_class.contains("without the priority class `high`:"), "{only_class}");
+    job.policies.gang.queue = Some("gold".to_owned());
+    let [both] = &told(&job, false)[..] else { panic!("one note") };
+    assert!(both.contains("the queue `gold` and the priority class `high`:"), "{both}");
+    assert_eq!(told(&job, true), [""; 0]);
+    job.policies.gang.queue = None;
+    let kubernetes_only = vec!["spec.priorityClassName".to_owned()];
+    job.groups[0].extras = Some(Extras { kubernetes_only, ..Extras::default() });
+    assert_eq!(told(&job, false), [""; 0], "its pods have it");
 }
 
 #[test]

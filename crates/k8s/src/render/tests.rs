@@ -55,6 +55,23 @@ fn the_gang_of_kube_batchs_own_job_in_the_words_of_each_scheduler() {
     insta::assert_yaml_snapshot!("gangs-kube-batch", gangs_of(&plan(JOBS[10].1)));
 }
 
+#[test]
+fn a_queue_is_known_to_whoever_is_told_it() {
+    let plan = plan(JOBS[3].1);
+    let scheduler = "gang-scheduler".to_owned();
+    for gang in [
+        GangScheduler::None,
+        GangScheduler::SchedulerPlugins { scheduler },
+        GangScheduler::Volcano,
+        GangScheduler::KubeBatch,
+    ] {
+        let (settings, owner) = (Settings { gang, ..settings() }, owner(&plan));
+        let group = Rendering { plan: &plan, settings: &settings, owner: &owner }.pod_group();
+        let is_told = group.is_some_and(|it| it["spec"]["queue"] == "gold");
+        assert_eq!(settings.facts("lab").knows_queues, is_told, "{:?}", settings.gang);
+    }
+}
+
 /// The PodGroup of each scheduler, and how a pod that only hosts ranks belongs to it.
 fn gangs_of(plan: &Plan) -> Vec<Value> {
     let gangs = [

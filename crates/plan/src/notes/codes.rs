@@ -25,6 +25,7 @@ pub static CODES: &[&Code] = &[
     &SSHD_LEFT_OUT,
     &COMMAND_LEFT_OUT,
     &WITHOUT_GANG,
+    &QUEUE_UNUSED,
 ];
 
 /// A gang is asked for and nobody places gangs.
@@ -35,6 +36,16 @@ pub static WITHOUT_GANG: Code = Code {
     explanation: "The job runs all the same: commands wait until every host is up. But two jobs that each got a part of the \
                   cluster can wait for each other. Install scheduler-plugins, Volcano or kube-batch, or use a queue that admits \
                   whole jobs, such as Kueue.",
+};
+
+/// A queue or a priority class that nobody reads.
+pub static QUEUE_UNUSED: Code = Code {
+    name: "queue-unused",
+    severity: Severity::Warning,
+    summary: "the job names a queue or a priority class, and whoever places jobs in the cluster knows neither",
+    explanation: "Volcano and kube-batch read both from a job's PodGroup. scheduler-plugins' PodGroup has no place for them, and \
+                  without a gang scheduler there is no PodGroup. A priority class that a pod template names holds everywhere; \
+                  a queue of Kueue's is the label kueue.x-k8s.io/queue-name of the job.",
 };
 
 /// More ranks than slots.

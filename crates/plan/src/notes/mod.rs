@@ -9,6 +9,9 @@ use crate::overrides::after_leading_sleep;
 use crate::ranks::{LaunchCommand, names_our_hostfile};
 use crate::{EngineKind, Facts, Names, only_sshd};
 
+/// Where a pod template names its own priority class.
+const POD_PRIORITY: &str = "spec.priorityClassName";
+
 /// Every note about a job with these ranks.
 pub(crate) fn of(
     job: &Job,
@@ -24,6 +27,7 @@ pub(crate) fn of(
     notes.extend(about_slots(job));
     notes.extend(about_names(job));
     notes.extend(about_the_gang(job, facts));
+    notes.extend(about_the_queue(job, facts));
     for group in &job.groups {
         notes.extend(about_a_group(job, group));
         match facts.engine {
@@ -129,6 +133,25 @@ fn about_the_gang(job: &Job, facts: &Facts) -> Option<Note> {
             "it starts without a gang: no scheduler of this cluster places all its hosts at once";
         let place = job.origins.of("policies.gang").cloned();
         Note::new(&codes::WITHOUT_GANG, message).at(place)
+    })
+}
+
+fn about_the_queue(job: &Job, facts: &Facts) -> Option<Note> {
+    let gang = &job.policies.gang;
+    // What a template says of its pods holds for them, whoever places them.
+    let said_of_pods = job.groups.iter().filter_map(|group| group.extras.as_ref());
+    let is_of_pods = said_of_pods.flat_map(|it| &it.kubernetes_only).any(|it| it == POD_PRIORITY);
+    let class = gang.priority_class.as_ref().filter(|_| !is_of_pods);
+    let queue = gang.queue.as_ref().map(|it| format!("the queue `{it}`"));
+    let unused: Vec<String> =
+        queue.into_iter().chain(class.map(|it| format!("the priority class `{it}`"))).collect();
+    (!unused.is_empty() && !facts.knows_queues).then(|| {
+        let message = format!(
+            "it is placed without {}: no scheduler of this cluster reads that of a job",
+            unused.join(" and ")
+        );
+        let place = job.origins.of("policies.gang").cloned();
+        Note::new(&codes::QUEUE_UNUSED, message).at(place)
     })
 }
 
