@@ -2,6 +2,8 @@
 
 mod desk;
 mod dialects;
+#[path = "../support/every_dialect.rs"]
+mod every_dialect;
 mod failures;
 mod installed;
 mod places;

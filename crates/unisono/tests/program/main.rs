@@ -4,6 +4,8 @@ mod desk;
 mod dialects_agree;
 mod documents;
 mod environment;
+#[path = "../support/every_dialect.rs"]
+mod every_dialect;
 mod files;
 mod following;
 mod in_cluster;
