@@ -131,6 +131,30 @@ fn restart_policies_of_v1alpha2_act_as_its_controller_did() {
 }
 
 #[test]
+fn words_that_the_definition_of_v1alpha2_took_are_taken_and_told() {
+    let spec =
+        "cleanPodPolicy: running\nrunPolicy: {cleanPodPolicy: never, ttlSecondsAfterFinished: -1}";
+    let text =
+        document("v1alpha2", spec, "restartPolicy: never", "replicas: 1\nrestartPolicy: maybe");
+    let job = job(&text);
+    assert_eq!(job.policies.clean_up, CleanUp::None);
+    let restarts: Vec<_> = job.groups.iter().map(|it| it.restart).collect();
+    assert_eq!(restarts, [RestartPolicy::OnFailure, RestartPolicy::Always]);
+    let mut told = told(&text);
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "approximated-value spec.cleanPodPolicy",
+            "approximated-value spec.mpiReplicaSpecs.Launcher.restartPolicy",
+            "ignored-field spec.runPolicy.cleanPodPolicy",
+            "ignored-field spec.runPolicy.ttlSecondsAfterFinished",
+            "overridden-field spec.mpiReplicaSpecs.Worker.restartPolicy",
+        ]
+    );
+}
+
+#[test]
 fn v1_takes_clean_up_from_the_run_policy_and_never_retries_a_launcher_that_never_restarts() {
     let spec = "cleanPodPolicy: All\nrunPolicy: {cleanPodPolicy: Running, backoffLimit: 4, ttlSecondsAfterFinished: 60, suspend: true, managedBy: kueue.x-k8s.io/multikueue}";
     let text = document("v1", spec, "", "replicas: 2");
@@ -344,6 +368,10 @@ fn every_rule_that_a_version_has_is_a_fault_with_a_place() {
     assert_eq!(
         faults("v1alpha2", "slotsPerWorker: 0", "", ok),
         in_spec("slotsPerWorker", "out-of-range")
+    );
+    assert_eq!(
+        faults("v1alpha2", "mpiDistribution: Intel", "", ok),
+        in_spec("mpiDistribution", "not-one-of")
     );
     assert_eq!(
         faults("v2beta1", "mpiImplementation: IntelMPI", "", ok),

@@ -34,6 +34,7 @@ const SUSPEND: Field =
 const SCHEDULING: Field =
     Field::new("schedulingPolicy", Kind::Object(&SCHEDULING_POLICY), "all-or-nothing placement");
 
+/// Its old definition knew bounds of numbers and nothing else: what it took with other words is taken here, and told.
 pub(super) static V1ALPHA2: Shape = Shape::new("MPIJob (v1alpha2)", &object(KIND, &V1ALPHA2_SPEC));
 
 static V1ALPHA2_SPEC: Shape = Shape::new(
@@ -42,7 +43,12 @@ static V1ALPHA2_SPEC: Shape = Shape::new(
         SLOTS,
         BACKOFF,
         DEADLINE,
-        CLEAN_POD_POLICY,
+        Field::new(
+            "cleanPodPolicy",
+            Kind::Text,
+            "which workers are removed when the job has ended: None, Running or All",
+        )
+        .or("None"),
         Field::new(
             "mpiReplicaSpecs",
             Kind::Object(&V1ALPHA2_REPLICAS),
@@ -57,8 +63,8 @@ static V1ALPHA2_SPEC: Shape = Shape::new(
         ),
         Field::new(
             "mpiDistribution",
-            Kind::OneOf(&["OpenMPI", "IntelMPI", "MPICH"]),
-            "which MPI the image holds",
+            Kind::Text,
+            "which MPI the image holds: OpenMPI, IntelMPI or MPICH",
         )
         .or("OpenMPI"),
     ],
@@ -98,7 +104,7 @@ static V1ALPHA2_LAUNCHER: Shape = Shape::new(
     "Launcher (v1alpha2)",
     &member(
         ONE_LAUNCHER,
-        restart(ANY_RESTART, "Never, or anything else for OnFailure", "OnFailure"),
+        restart(Kind::Text, "Never, or anything else for OnFailure", "OnFailure"),
     ),
 );
 
@@ -106,7 +112,7 @@ static V1ALPHA2_WORKER: Shape = Shape::new(
     "Worker (v1alpha2)",
     &member(
         Field::new("replicas", Kind::POSITIVE, "the number of workers").required(),
-        restart(ANY_RESTART, "has no effect: workers are always restarted", "Always"),
+        restart(Kind::Text, "has no effect: workers are always restarted", "Always"),
     ),
 );
 
@@ -115,8 +121,8 @@ static V1ALPHA2_RUN_POLICY: Shape = Shape::new(
     &[
         BACKOFF,
         DEADLINE,
-        Field::new("cleanPodPolicy", Kind::OneOf(CLEAN_POD_POLICIES), "has no effect here"),
-        Field::new("ttlSecondsAfterFinished", Kind::COUNT, "has no effect in this version"),
+        Field::new("cleanPodPolicy", Kind::Any, "has no effect here"),
+        Field::new("ttlSecondsAfterFinished", Kind::Any, "has no effect in this version"),
         Field::new("schedulingPolicy", Kind::Any, "has no effect in this version"),
     ],
 );

@@ -98,7 +98,18 @@ fn clean_up(dialect: Dialect, lowering: &mut Lowering<'_>, spec: &Node) -> Clean
     match node.and_then(Node::text) {
         Some("All") => CleanUp::All,
         Some("Running") => CleanUp::Running,
-        _ => CleanUp::None,
+        Some("None" | "") | None => CleanUp::None,
+        Some(other) => {
+            // The field tables of the other versions have told it already.
+            if let (Dialect::KubeflowV1alpha2, Some(node)) = (dialect, node) {
+                let message = format!("`{}` acts as None", crate::clipped(other));
+                let near = crate::nearest(other, ["None", "Running", "All"].into_iter());
+                let hint = near.map(|near| format!("did you mean `{near}`?"));
+                let hint = hint.unwrap_or_else(|| "write `None`, `Running` or `All`".to_owned());
+                lowering.tell(Note::new(&own::APPROXIMATED, message).hint(hint), node);
+            }
+            CleanUp::None
+        }
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) fn body(dialect: Dialect, lowering: &mut Lowering<'_>, spec: &Node) -
         check_name(lowering, workers.max(1));
     }
     let command = launcher.runs.launch_line()?.clone();
+    tell_unknown_mpi(lowering, spec);
     let mpi = lowering.mpi(stated_mpi(spec), &command, Flavour::OpenMpi);
     let policies = policies(dialect, lowering, spec, &launcher, worker.as_ref());
     let groups = std::iter::once(launcher).chain(worker).collect();
@@ -109,33 +110,30 @@ impl Reader<'_> {
         let stated = restart(node);
         match self.dialect {
             Dialect::KubeflowV1 => stated.unwrap_or(RestartPolicy::Never),
-            Dialect::KubeflowV1alpha2 => match stated {
-                Some(RestartPolicy::Never) => RestartPolicy::Never,
-                Some(RestartPolicy::Always | RestartPolicy::ExitCode) => {
+            Dialect::KubeflowV1alpha2 => {
+                if let Some(node) = written_restart(node, &["Never", "OnFailure"]) {
                     let note =
                         Note::new(&own::APPROXIMATED, "the launcher's policy acts as OnFailure")
                             .hint("write `restartPolicy: OnFailure`");
-                    lowering.tell(note, node.get("restartPolicy").unwrap_or(node));
-                    RestartPolicy::OnFailure
+                    lowering.tell(note, node);
                 }
-                Some(RestartPolicy::OnFailure) | None => RestartPolicy::OnFailure,
-            },
+                stated.filter(|it| *it == RestartPolicy::Never).unwrap_or(RestartPolicy::OnFailure)
+            }
             _ => stated.unwrap_or(RestartPolicy::OnFailure),
         }
     }
 
     fn worker_restart(&self, lowering: &mut Lowering<'_>, node: &Node) -> RestartPolicy {
-        let stated = restart(node);
         if self.dialect != Dialect::KubeflowV1alpha2 {
-            return stated.unwrap_or(RestartPolicy::Never);
+            return restart(node).unwrap_or(RestartPolicy::Never);
         }
-        if stated.is_some_and(|it| it != RestartPolicy::Always) {
+        if let Some(node) = written_restart(node, &["Always"]) {
             let note = Note::new(
                 &own::OVERRIDDEN,
                 "v1alpha2 always restarts workers, whatever their policy says",
             )
             .hint("remove it");
-            lowering.tell(note, node.get("restartPolicy").unwrap_or(node));
+            lowering.tell(note, node);
         }
         RestartPolicy::Always
     }
@@ -194,6 +192,23 @@ fn stated_mpi(spec: &Node) -> Option<(&Node, Flavour)> {
         _ => return None,
     };
     Some((node, flavour))
+}
+
+/// v1alpha2 takes any word, but has host files for these only. The field table of v2beta1 has told it already.
+fn tell_unknown_mpi(lowering: &mut Lowering<'_>, spec: &Node) {
+    let known = ["OpenMPI", "IntelMPI", "MPICH"];
+    let Some(node) = spec.at(&["mpiDistribution"]) else { return };
+    let Some(text) = node.text().filter(|it| !it.is_empty() && !known.contains(it)) else { return };
+    let message = format!("`{}` is none of {}", clipped(text), known.join(", "));
+    let near = crate::nearest(text, known.into_iter()).unwrap_or("OpenMPI");
+    lowering
+        .tell(Note::new(&codes::NOT_ONE_OF, message).hint(format!("did you mean `{near}`?")), node);
+}
+
+/// The restart policy as written, where it is a word and none of these.
+fn written_restart<'tree>(role: &'tree Node, but: &[&str]) -> Option<&'tree Node> {
+    let node = role.at(&["restartPolicy"])?;
+    node.text().filter(|it| !it.is_empty() && !but.contains(it)).map(|_| node)
 }
 
 fn restart(node: &Node) -> Option<RestartPolicy> {

@@ -1,5 +1,5 @@
-//! Admission policies: one for each version that refuses what can never run, and one for each that warns about keys
-//! nobody reads. The API server evaluates them by itself; nothing of ours has to be up.
+//! Admission policies: one for each version that refuses what can never run, or warns where its old definition took that, too,
+//! and one for each that warns about keys nobody reads. The API server evaluates them by itself; nothing of ours has to be up.
 
 use serde_json::{Value, json};
 use unisono_dialect::{Kind, Others, Shape, served_shape};
@@ -17,7 +17,8 @@ fn of_version(resource: &Resource, version: &Version) -> Vec<Value> {
     let shape = served_shape(version.dialect);
     let mut keys = Vec::new();
     closed_objects(shape, &Path::root(), &mut keys);
-    [("rules", rules, "Deny"), ("keys", keys, "Warn")]
+    let broken = if version.refuses { "Deny" } else { "Warn" };
+    [("rules", rules, broken), ("keys", keys, "Warn")]
         .into_iter()
         .flat_map(|(what, validations, action)| {
             let policy = policy(&name(what), resource, version, &validations);

@@ -62,6 +62,7 @@ pub(super) const RESOURCE: Resource = Resource {
         scale: None,
         status: &STATUS,
         rules: &[HAS_CONTAINERS, ALL_AT_A_TIME, GANG_FITS],
+        refuses: true,
     }],
 };
 

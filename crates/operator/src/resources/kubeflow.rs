@@ -43,6 +43,7 @@ pub(super) const RESOURCE: Resource = Resource {
             }),
             status: &STATUS,
             rules: &[ONE_SIZE, WHOLE_GPUS, WHOLE_UNITS, TEMPLATE_HAS_CONTAINERS],
+            refuses: true,
         },
         Version {
             name: "v1alpha2",
@@ -59,6 +60,8 @@ pub(super) const RESOURCE: Resource = Resource {
                 LAUNCHER_HAS_CONTAINERS,
                 WORKER_HAS_CONTAINERS,
             ],
+            // Its own definition checked bounds of numbers only, and whatever makes objects of it may rely on that.
+            refuses: false,
         },
         Version {
             name: "v1",
@@ -74,6 +77,7 @@ pub(super) const RESOURCE: Resource = Resource {
                 WORKER_HAS_CONTAINERS,
                 KEEPS_MANAGER,
             ],
+            refuses: true,
         },
         Version {
             name: "v2beta1",
@@ -91,6 +95,7 @@ pub(super) const RESOURCE: Resource = Resource {
                 NAMES_FIT,
                 KEEPS_MANAGER,
             ],
+            refuses: true,
         },
     ],
 };

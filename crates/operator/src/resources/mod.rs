@@ -44,6 +44,8 @@ pub(crate) struct Version {
     pub(crate) status: &'static Shape,
     /// What objects must be, beyond the type of each field.
     pub(crate) rules: &'static [Rule],
+    /// Whether an object that breaks a rule is refused; else it is only warned about, and says itself that it is invalid.
+    pub(crate) refuses: bool,
 }
 
 /// A column of `kubectl get`.

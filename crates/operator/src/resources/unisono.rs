@@ -54,6 +54,7 @@ pub(super) const RESOURCE: Resource = Resource {
             RETRIES_ONE_WAY,
             KEEPS_MANAGER,
         ],
+        refuses: true,
     }],
 };
 

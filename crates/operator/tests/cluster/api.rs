@@ -56,13 +56,9 @@ pub(crate) fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ),
         ("v1alpha1", "/spec/gpus", json!(8), "exactly one of gpus, processingUnits and replicas"),
         ("v1alpha1", "/spec/template/spec/containers", json!([]), "at least one container"),
-        (
-            "v1alpha2",
-            &format!("{roles}/Worker/replicas"),
-            Value::Null,
-            "needs replicas, at least 1",
-        ),
-        ("v1alpha2", &format!("{roles}/Worker"), Value::Null, "needs Worker"),
+        ("v1alpha2", &format!("{roles}/Worker/replicas"), json!(0), "greater than or equal to 1"),
+        ("v1alpha2", &format!("{roles}/Launcher/replicas"), json!(2), "less than or equal to 1"),
+        ("v1alpha2", "/spec/slotsPerWorker", json!(0), "greater than or equal to 1"),
         ("v1", &format!("{roles}/Launcher"), Value::Null, "needs Launcher"),
         ("v1", &format!("{roles}/worker"), json!({}), "exactly the keys Launcher and Worker"),
         (
@@ -90,6 +86,35 @@ pub(crate) fn refused(cluster: &Cluster) -> anyhow::Result<()> {
             Err(fault) => fault.to_string(),
         };
         ensure!(fault.contains(reason), "{version} {pointer}={value}: {fault}");
+    }
+    Ok(())
+}
+
+/// The definition that v1alpha2 had checked bounds of numbers, and nothing else.
+pub(crate) fn taken_as_before(cluster: &Cluster) -> anyhow::Result<()> {
+    prepare(cluster)?;
+    let roles = "/spec/mpiReplicaSpecs";
+    let folder = tempfile::tempdir()?;
+    let cases = [
+        (format!("{roles}/Worker"), Value::Null, "needs Worker"),
+        (format!("{roles}/Worker/replicas"), Value::Null, "needs replicas, at least 1"),
+        (format!("{roles}/Launcher"), Value::Null, "needs Launcher"),
+        (format!("{roles}/Launcher/restartPolicy"), json!("never"), ""),
+        (format!("{roles}/Worker/restartPolicy"), json!("maybe"), ""),
+        ("/spec/cleanPodPolicy".to_owned(), json!("running"), ""),
+        ("/spec/runPolicy".to_owned(), json!({"cleanPodPolicy": "never"}), ""),
+        ("/spec/mpiDistribution".to_owned(), json!("Intel"), ""),
+    ];
+    for (index, (pointer, value, warning)) in cases.into_iter().enumerate() {
+        let mut object = job("v1alpha2", &format!("as-before-{index}"));
+        put(&mut object, &pointer, value.clone())?;
+        let path = folder.path().join("job.json");
+        std::fs::write(&path, object.to_string())?;
+        let output = kubectl_file(cluster, &["create"], &path)?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{pointer}={value}: {told}");
+        ensure!(told.contains(warning), "{pointer}={value}: {told}");
+        ensure!(told.is_empty() == warning.is_empty(), "{pointer}={value}: {told}");
     }
     Ok(())
 }

@@ -88,6 +88,7 @@ fn main() -> ExitCode {
         .test("every_version_is_served_and_stored_as_written", api::stored_as_written)
         .test("good_files_of_every_version_are_taken", api::good_files)
         .test("what_can_never_run_is_refused_with_a_reason", api::refused)
+        .test("what_an_old_definition_took_is_taken", api::taken_as_before)
         .test("a_misspelt_key_is_stored_and_warned_about", api::misspelt)
         .test("an_object_is_edited_through_any_version", api::edited_elsewhere)
         .test("workers_are_scaled_by_their_subresource", api::scaled)

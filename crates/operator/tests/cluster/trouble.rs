@@ -22,6 +22,9 @@ pub(crate) fn malformed(cluster: &Cluster) -> anyhow::Result<()> {
             Value::Null,
         )?;
         story.create(&odd)?;
+        let mut alone = job("v1alpha2", "alone", HELLO);
+        put(&mut alone, "/spec/mpiReplicaSpecs/Worker", Value::Null)?;
+        story.create(&alone)?;
         story.create(&job("v2beta1", "even", HELLO))?;
         let told = story.until("odd", "told what is wrong", |job| holds(job, "Invalid"))?;
         let message = condition(&told, "Invalid").context("no condition")?["message"].to_string();
@@ -30,6 +33,9 @@ pub(crate) fn malformed(cluster: &Cluster) -> anyhow::Result<()> {
         }
         let warned = [("Warning".to_owned(), "ValidationError".to_owned())];
         story.until("odd", "warned of", |job| story.events(job).is_ok_and(|it| it == warned))?;
+        let told = story.until("alone", "told what is wrong", |job| holds(job, "Invalid"))?;
+        let message = condition(&told, "Invalid").context("no condition")?["message"].to_string();
+        ensure!(message.contains("needs `Worker`"), "{message}");
         story.succeeds("even")?;
 
         let mended = job("v2beta1", "odd", HELLO);
