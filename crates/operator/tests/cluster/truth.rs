@@ -101,11 +101,26 @@ pub(crate) fn waiting(cluster: &Cluster) -> anyhow::Result<()> {
         };
         let job = story.until("wide", "told to be in its own way", is_told)?;
         ensure!(condition(&job, "Running").is_none(), "{}", job["status"]);
+        let in_its_own_way = |text: &str| {
+            // The event tells of the first worker that is seen to have a place, or of both.
+            let held = ["-0 holds 10m", "-1 holds 10m", "-0 and 1 more hosts of this job hold 20m"];
+            // Nor need the workers be up then.
+            text.contains("wide-launcher")
+                && text.contains(" is not up: it cannot be scheduled: ")
+                && text.contains("Insufficient cpu")
+                && held.iter().any(|it| text.contains(&format!("; wide-worker{it} of CPU")))
+        };
         wait::until(PATIENCE, "a warning", || {
             let told = told(story, "wide", "Waiting")?;
-            let words = "it cannot be scheduled: ";
-            Ok(told.iter().any(|it| it.contains(words)).then_some(()))
-        })
+            Ok(told.iter().any(|it| in_its_own_way(it)).then_some(()))
+        })?;
+        let described = story.kubectl(&["describe", "mpijob", "wide"])?;
+        let events = described.split_once("\nEvents:").context("no events")?.1;
+        let mut lines = events.lines().filter(|it| it.contains("Waiting"));
+        ensure!(lines.any(in_its_own_way), "{described}");
+        let told = told(story, "wide", "Waiting")?;
+        ensure!(told.len() <= 2, "every change is told: {told:?}");
+        Ok(())
     })
 }
 

@@ -141,14 +141,26 @@ pub fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happening
 }
 
 /// Warnings about what a job waits for and cannot wait away by itself. Of a host in trouble they are told once for each
-/// kind of trouble: the numbers in it may change with every pod that finds a place.
+/// kind of trouble: the numbers in it may change with every pod that finds a place. That the job is in its own way may be seen
+/// later than the trouble itself, and is told once more.
 pub fn warnings(told: &[String], why: &[Why]) -> Vec<Happening> {
     let is_news = |why: &&Why| {
         let Why::Stuck { host, reason, .. } = why else { return false };
         let trouble = reason.split(": ").next().unwrap_or_default();
-        !told.iter().any(|it| it.starts_with(&format!("{host} ")) && it.contains(trouble))
+        let is_known = |it: &&String| {
+            it.starts_with(&format!("{host} "))
+                && it.contains(trouble)
+                && (names_holders(it) || !names_holders(reason))
+        };
+        !told.iter().any(|it| is_known(&it))
     };
     why.iter().filter(is_news).map(|why| warning("Waiting", &why.to_string())).collect()
+}
+
+/// Whether a reason says what the job's own hosts hold.
+fn names_holders(reason: &str) -> bool {
+    let last = reason.rsplit_once("; ").map_or("", |(_, last)| last);
+    last.contains(" holds ") || last.contains(" of this job hold ")
 }
 
 /// Why ranks are not where they were planned, as one word.
@@ -203,5 +215,28 @@ mod tests {
             1
         );
         assert!(warnings(&[], &[Why::Suspended]).is_empty());
+    }
+
+    #[test]
+    fn a_job_that_is_seen_to_be_in_its_own_way_is_told_once_more() {
+        let stuck = |more: &str| Why::Stuck {
+            host: "pi-launcher".to_owned(),
+            reason: format!(
+                "it cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu.{more}"
+            ),
+            others: 0,
+        };
+        let (alone, one, two) = (
+            stuck(""),
+            stuck("; pi-worker-0 holds 1 CPU"),
+            stuck("; pi-worker-0 and 1 more hosts of this job hold 2 CPUs"),
+        );
+        let told = [alone.to_string()];
+        let again = warnings(&told, std::slice::from_ref(&one));
+        assert_eq!(again.len(), 1);
+        assert!(again[0].message.ends_with("; pi-worker-0 holds 1 CPU"), "{again:?}");
+        assert_eq!(warnings(&told, std::slice::from_ref(&two)).len(), 1);
+        assert!(warnings(&[one.to_string()], &[two]).is_empty());
+        assert!(warnings(&[one.to_string()], &[alone]).is_empty());
     }
 }
