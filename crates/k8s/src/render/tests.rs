@@ -127,6 +127,41 @@ fn a_worker_that_only_runs_an_ssh_server_needs_none_however_it_is_written() {
     assert_eq!(container["args"], Value::Null);
 }
 
+#[test]
+fn a_launcher_that_hosts_ranks_is_the_first_host_and_shifts_the_numbers_of_its_workers() {
+    let text =
+        JOBS[3].1.replace("slotsPerWorker: 1", "slotsPerWorker: 2\n  runLauncherAsWorker: true");
+    let plan = plan(&text);
+    let (settings, owner) = (settings(), owner(&plan));
+    let rendering = Rendering { plan: &plan, settings: &settings, owner: &owner };
+    assert_eq!(
+        rendering.config_map()["data"]["hostfile"],
+        "pi-launcher.pi.lab.svc slots=2\npi-worker-0.pi.lab.svc slots=2\npi-worker-1.pi.lab.svc slots=2\n"
+    );
+    let pods: Vec<Value> =
+        plan.hosts.iter().map(|host| rendering.pod(host, 0, 0, Some(JOB_UID))).collect();
+    let numbers: Vec<Value> = pods
+        .iter()
+        .map(|pod| {
+            let metadata = &pod["metadata"];
+            let number = &metadata["labels"]["training.kubeflow.org/replica-index"];
+            json!([metadata["name"], metadata["labels"]["training.kubeflow.org/job-role"], number])
+        })
+        .collect();
+    assert_eq!(
+        json!(numbers),
+        json!([
+            ["pi-launcher", "launcher", "0"],
+            ["pi-worker-0", "worker", "1"],
+            ["pi-worker-1", "worker", "2"],
+        ])
+    );
+    // Its ranks see the devices that a mere launcher is kept from, and find it before it is ready.
+    let variables = pods[0]["spec"]["containers"][0]["env"].as_array().unwrap();
+    assert!(variables.iter().all(|it| !it["name"].as_str().unwrap().starts_with("NVIDIA")));
+    assert_eq!(rendering.service().unwrap()["spec"]["publishNotReadyAddresses"], true);
+}
+
 /// Everything that is wrong with a pod, as sentences.
 fn faults(plan: &Plan, host: &Host, pod: &Value) -> Vec<String> {
     let mut faults = Vec::new();
