@@ -89,6 +89,58 @@ mod tests {
         assert!(definition.len() < 256 * 1024, "{} bytes", definition.len());
     }
 
+    /// Roles and their bindings: kind, namespace and name, and what they grant or bind.
+    fn rights(options: &Options) -> Vec<(String, String, String, Value)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let of = |it: &Value| {
+            let (kind, metadata) = (text(&it["kind"]), &it["metadata"]);
+            let what = match kind.ends_with("Binding") {
+                true => json!({"role": it["roleRef"]["name"], "to": it["subjects"]}),
+                false => it["rules"].clone(),
+            };
+            (kind, text(&metadata["namespace"]), text(&metadata["name"]), what)
+        };
+        let objects = objects(options);
+        objects
+            .iter()
+            .filter(|it| it["apiVersion"] == "rbac.authorization.k8s.io/v1")
+            .map(of)
+            .collect()
+    }
+
+    #[test]
+    fn one_namespace_is_granted_what_all_are_and_nothing_else() {
+        let everywhere = rights(&Options::default());
+        let in_lab =
+            rights(&Options { only_namespace: Some("lab".to_owned()), ..Options::default() });
+        let is_of_people = |name: &str| name.starts_with("unisono-jobs-");
+        let expected: Vec<_> = everywhere
+            .into_iter()
+            .filter(|(_, _, name, _)| !is_of_people(name))
+            .map(|(kind, namespace, name, what)| match kind.strip_prefix("Cluster") {
+                Some(kind) => (kind.to_owned(), "lab".to_owned(), name, what),
+                None => (kind, namespace, name, what),
+            })
+            .collect();
+        assert_eq!(in_lab, expected);
+        // Names of roles and who gets them, and what works only in the namespace of the operator.
+        let places: Vec<(&str, &str, &str)> =
+            in_lab.iter().map(|it| (it.0.as_str(), it.1.as_str(), it.2.as_str())).collect();
+        assert_eq!(
+            places,
+            [
+                ("Role", "lab", NAME),
+                ("RoleBinding", "lab", NAME),
+                ("Role", "unisono-system", "unisono-operator-lease"),
+                ("RoleBinding", "unisono-system", "unisono-operator-lease"),
+            ]
+        );
+        for (_, _, _, what) in &in_lab {
+            let text = what.to_string();
+            assert!(!text.contains('*'), "{text}");
+        }
+    }
+
     #[test]
     fn one_namespace_needs_no_rights_in_others() {
         let options = Options { only_namespace: Some("lab".to_owned()), ..Options::default() };
