@@ -129,6 +129,9 @@ pub(crate) fn in_a_domain(cluster: &Cluster) -> anyhow::Result<()> {
         let operator = story.operator(&Start { cluster_domain, ..Start::default() })?;
         let line = format!("cat /etc/mpi/hostfile; {HELLO}");
         story.create(&job("v2beta1", "named", &line))?;
+        let mut shared = job("v2beta1", "shared", &HELLO.replace("-np 4", "-np 6"));
+        shared["spec"]["runLauncherAsWorker"] = json!(true);
+        story.create(&shared)?;
         story.succeeds("named")?;
         let map = format!("{}/named-config", story.path("/api/v1", "configmaps"));
         let expected = "named-worker-0.named.domain.svc.lab.example slots=2\n\
@@ -137,6 +140,39 @@ pub(crate) fn in_a_domain(cluster: &Cluster) -> anyhow::Result<()> {
         ensure!(*listed == expected, "{listed}");
         let logs = story.kubectl(&["logs", "job/named-launcher"])?;
         ensure!(logs.contains("rank 3 of 4 on named-worker-1"), "{logs}");
+        launcher_hosts_ranks(story, "shared")?;
         operator.terminate()
     })
+}
+
+/// Waits for the end of a job of six ranks: two of them on its launcher, the first host of all.
+fn launcher_hosts_ranks(story: &Story<'_>, name: &str) -> anyhow::Result<()> {
+    story.succeeds(name)?;
+    let hosts = ["launcher", "worker-0", "worker-1"].map(|it| format!("{name}-{it}"));
+    let map = format!("{}/{name}-config", story.path("/api/v1", "configmaps"));
+    let listed = &story.cluster.api().get(&map)?["data"]["hostfile"];
+    let expected =
+        hosts.each_ref().map(|it| format!("{it}.{name}.domain.svc.lab.example slots=2\n"));
+    ensure!(*listed == expected.concat(), "{listed}");
+    let logs = story.kubectl(&["logs", &format!("job/{name}-launcher")])?;
+    for rank in 0..6 {
+        let line = format!("rank {rank} of 6 on {}", hosts[rank / 2]);
+        ensure!(logs.contains(&line), "no {line:?} in {logs}");
+    }
+    let pods = story.cluster.api().get(&format!(
+        "{}?labelSelector=training.kubeflow.org/job-name%3D{name}",
+        story.path("/api/v1", "pods")
+    ))?;
+    let number = |pod: &Value| {
+        let metadata = &pod["metadata"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&metadata["labels"]["training.kubeflow.org/replica-index"]), text(&metadata["name"]))
+    };
+    let mut numbers: Vec<_> =
+        pods["items"].as_array().context("no list")?.iter().map(number).collect();
+    numbers.sort();
+    let expected: Vec<_> =
+        hosts.into_iter().zip(0..).map(|(host, at)| (at.to_string(), host)).collect();
+    ensure!(numbers == expected, "{numbers:?}");
+    Ok(())
 }
