@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         .test("what_somebody_takes_away_is_made_anew", truth::disturbed)
         .test("what_runs_beside_a_command_ends_with_it", beside::sleepers)
         .test("a_job_that_waits_says_what_is_in_its_way", truth::waiting)
+        .test("a_job_whose_ranks_ran_elsewhere_says_where", truth::elsewhere)
         .test("a_job_whose_pods_are_refused_says_so_and_runs_later", truth::quota)
         .test("either_shape_of_kube_batch_runs_with_all_it_was_promised", kube_batch::either_shape)
         .test("roles_of_openpai_reach_each_other_by_name", kinds::openpai)

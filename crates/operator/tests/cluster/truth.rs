@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use unisono_testcluster::{Cluster, wait};
+use unisono_testcluster::{Cluster, Image, wait};
 
 use crate::story::{HELLO, PATIENCE, Story, condition, holds, job, tell};
 use crate::support::put;
@@ -121,6 +121,30 @@ pub(crate) fn waiting(cluster: &Cluster) -> anyhow::Result<()> {
         let told = told(story, "wide", "Waiting")?;
         ensure!(told.len() <= 2, "every change is told: {told:?}");
         Ok(())
+    })
+}
+
+/// An Open MPI 5 that is kept from its host file starts every rank beside itself and ends well: the job says where they ran.
+pub(crate) fn elsewhere(cluster: &Cluster) -> anyhow::Result<()> {
+    tell(cluster, "elsewhere", |story, _| {
+        // Ranks of a millisecond would end before anybody saw where they ran.
+        let line = "unset PRTE_MCA_prte_default_hostfile; \
+                    /opt/openmpi5/bin/mpirun --allow-run-as-root -np 4 sh -c 'sleep 1'";
+        let mut job = job("v2beta1", "homely", line);
+        for container in [LAUNCHER, WORKER] {
+            put(&mut job, &format!("{container}/image"), json!(Image::OtherMpis.reference()))?;
+        }
+        story.create(&job)?;
+        let ended = story.succeeds("homely")?;
+        let spread = condition(&ended, "Spread").context("it says nothing about its ranks")?;
+        let words = "homely-launcher ran 4 of 4 ranks but has 0 slots; \
+                     homely-worker-0 and 1 other ran none";
+        ensure!(spread["status"] == "False" && spread["message"] == words, "{spread}");
+        ensure!(spread["reason"] == "RanksElsewhere", "{spread}");
+        wait::until(PATIENCE, "a warning", || {
+            let told = told(story, "homely", "RanksElsewhere")?;
+            Ok((told == [words]).then_some(()))
+        })
     })
 }
 
