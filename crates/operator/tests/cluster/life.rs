@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, wait};
+use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, Image, wait};
 
 use crate::story::{GATED, HELLO, PATIENCE, condition, holds, job, tell};
-use crate::support::put;
+use crate::support::{mpi_job, put};
 
 pub(crate) fn every_version(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "every-version", |story, operator| {
@@ -87,6 +87,75 @@ fn contract(job: &Value) -> anyhow::Result<()> {
     ensure!(replicas["Launcher"]["succeeded"] == 1, "{replicas}");
     ensure!(job["status"]["startTime"].is_string() && job["status"]["completionTime"].is_string());
     Ok(())
+}
+
+/// A file as people wrote them for v1alpha2, a misspelt key included, and its status as `kubectl get` printed it.
+pub(crate) fn as_in_2020(cluster: &Cluster) -> anyhow::Result<()> {
+    tell(cluster, "seed", |story, _| {
+        let container = |name: &str| {
+            json!({
+                "name": name,
+                "image": Image::OpenMpi4.reference(),
+                "imagePullPolicy": "IfNotPresent",
+                "resources": {"request": {"cpu": 1, "memory": "6Gi"}},
+            })
+        };
+        let mut launcher = container("mpi-launcher");
+        launcher["command"] = json!(["/bin/bash", "-c"]);
+        launcher["args"] = json!(["mpirun --allow-run-as-root /programs/openmpi4/hello"]);
+        let role = |container: Value| json!({"replicas": 1, "template": {"spec": {"containers": [container]}}});
+        let spec = json!({
+            "slotsPerWorker": 2,
+            "cleanPodPolicy": "Running",
+            "mpiReplicaSpecs": {
+                "Launcher": role(launcher),
+                "Worker": role(container("mpi-worker")),
+            },
+        });
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("train.json");
+        std::fs::write(&path, mpi_job("v1alpha2", "mnist", &spec).to_string())?;
+        story.kubectl(&["apply", "--filename", path.to_str().context("no text")?])?;
+        story.succeeds("mnist")?;
+        story.until("mnist", "without workers", |job| {
+            job["status"]["replicaStatuses"]["Worker"] == json!({})
+        })?;
+        let seen = cluster.api().get(&format!("{}/mnist", story.jobs_path("v1alpha2")))?;
+        let mut status = seen["status"].clone();
+        put(&mut status, "/unisono", Value::Null)?;
+        let times = (0..3).flat_map(|index| {
+            ["lastTransitionTime", "lastUpdateTime"].map(|it| format!("/conditions/{index}/{it}"))
+        });
+        for pointer in times.chain(["/startTime", "/completionTime"].map(str::to_owned)) {
+            let time = status.pointer(&pointer).and_then(Value::as_str).unwrap_or_default();
+            let is_time = time.len() == "2020-05-15T06:05:41Z".len() && time.ends_with('Z');
+            ensure!(is_time, "{pointer}: {}", seen["status"]);
+            put(&mut status, &pointer, Value::Null)?;
+        }
+        let condition = |kind: &str, holds: &str, says: &str| {
+            json!({
+                "type": kind, "status": holds, "reason": format!("MPIJob{kind}"),
+                "message": format!("MPIJob seed/mnist {says}"),
+            })
+        };
+        let expected = json!({
+            "conditions": [
+                condition("Created", "True", "is created."),
+                condition("Running", "False", "is running."),
+                condition("Succeeded", "True", "successfully completed."),
+            ],
+            "replicaStatuses": {"Launcher": {"succeeded": 1}, "Worker": {}},
+        });
+        ensure!(status == expected, "{}", seen["status"]);
+        let selector = "mpi_job_name=mnist,mpi_role_type=launcher";
+        let launcher = story.kubectl(&["get", "pods", "--selector", selector, "--output=name"])?;
+        let logs = story.kubectl(&["logs", "--follow", launcher.trim()])?;
+        for rank in 0..2 {
+            let line = format!("rank {rank} of 2 on mnist-worker-0");
+            ensure!(logs.contains(&line), "no {line:?} in {logs}");
+        }
+        Ok(())
+    })
 }
 
 pub(crate) fn suspended(cluster: &Cluster) -> anyhow::Result<()> {

@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         .test("groups_of_a_unisonojob_have_slots_of_their_own", kinds::several_groups)
         .test("what_follows_a_failure_depends_on_its_class", kinds::failures)
         .test("what_no_other_kind_of_job_can_be_is_refused_with_a_reason", kinds::refused)
+        .test("a_job_of_2020_reads_as_it_did_then", life::as_in_2020)
         .test("a_suspended_job_runs_when_it_is_resumed", life::suspended)
         .test("workers_come_and_go_with_their_number", life::scaled)
         .test("a_gang_of_other_schedulers_is_made_and_goes", gangs::of_others)
