@@ -155,6 +155,18 @@ fn words_that_the_definition_of_v1alpha2_took_are_taken_and_told() {
 }
 
 #[test]
+fn a_clean_up_policy_that_nobody_knows_keeps_the_workers_of_v1() {
+    for (spec, path) in [
+        ("cleanPodPolicy: running", "cleanPodPolicy"),
+        ("runPolicy: {cleanPodPolicy: all}", "runPolicy.cleanPodPolicy"),
+    ] {
+        let text = document("v1", spec, "", "replicas: 1");
+        assert_eq!(job(&text).policies.clean_up, CleanUp::None);
+        assert_eq!(told(&text), [format!("approximated-value spec.{path}")]);
+    }
+}
+
+#[test]
 fn v1_takes_clean_up_from_the_run_policy_and_never_retries_a_launcher_that_never_restarts() {
     let spec = "cleanPodPolicy: All\nrunPolicy: {cleanPodPolicy: Running, backoffLimit: 4, ttlSecondsAfterFinished: 60, suspend: true, managedBy: kueue.x-k8s.io/multikueue}";
     let text = document("v1", spec, "", "replicas: 2");

@@ -14,6 +14,13 @@ const CLEAN_POD_POLICY: Field = Field::new(
     "which workers are removed when the job has ended",
 )
 .or("None");
+/// Definitions before v2beta1 took any word.
+const ANY_CLEAN_POD_POLICY: Field = Field::new(
+    "cleanPodPolicy",
+    Kind::Text,
+    "which workers are removed when the job has ended: None, Running or All",
+)
+.or("None");
 const MAIN_CONTAINER: Field =
     Field::new("mainContainer", Kind::Text, "the container of each pod in which ranks are started")
         .or("the first container");
@@ -43,12 +50,7 @@ static V1ALPHA2_SPEC: Shape = Shape::new(
         SLOTS,
         BACKOFF,
         DEADLINE,
-        Field::new(
-            "cleanPodPolicy",
-            Kind::Text,
-            "which workers are removed when the job has ended: None, Running or All",
-        )
-        .or("None"),
+        ANY_CLEAN_POD_POLICY,
         Field::new(
             "mpiReplicaSpecs",
             Kind::Object(&V1ALPHA2_REPLICAS),
@@ -133,7 +135,7 @@ static V1_SPEC: Shape = Shape::new(
     "MPIJobSpec (v1)",
     &[
         SLOTS,
-        CLEAN_POD_POLICY,
+        ANY_CLEAN_POD_POLICY,
         Field::new("mpiReplicaSpecs", Kind::Object(&V1_REPLICAS), "the launcher and the workers")
             .required(),
         MAIN_CONTAINER,
@@ -162,8 +164,8 @@ static V1_RUN_POLICY: Shape = Shape::new(
     &[
         Field::new(
             "cleanPodPolicy",
-            Kind::OneOf(CLEAN_POD_POLICIES),
-            "which workers are removed at the end; wins over the one above",
+            Kind::Text,
+            "which workers are removed at the end: None, Running or All; wins over the one above",
         )
         .or("None"),
         TTL,

@@ -100,8 +100,8 @@ fn clean_up(dialect: Dialect, lowering: &mut Lowering<'_>, spec: &Node) -> Clean
         Some("Running") => CleanUp::Running,
         Some("None" | "") | None => CleanUp::None,
         Some(other) => {
-            // The field tables of the other versions have told it already.
-            if let (Dialect::KubeflowV1alpha2, Some(node)) = (dialect, node) {
+            // The field table of v2beta1 has told it already.
+            if let Some(node) = node.filter(|_| dialect != Dialect::KubeflowV2beta1) {
                 let message = format!("`{}` acts as None", crate::clipped(other));
                 let near = crate::nearest(other, ["None", "Running", "All"].into_iter());
                 let hint = near.map(|near| format!("did you mean `{near}`?"));

@@ -90,23 +90,26 @@ pub(crate) fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The definition that v1alpha2 had checked bounds of numbers, and nothing else.
+/// The definition that v1alpha2 had checked bounds of numbers, and nothing else; that of v1 took any word for a policy.
 pub(crate) fn taken_as_before(cluster: &Cluster) -> anyhow::Result<()> {
     prepare(cluster)?;
     let roles = "/spec/mpiReplicaSpecs";
     let folder = tempfile::tempdir()?;
+    let (old, v1) = ("v1alpha2", "v1");
     let cases = [
-        (format!("{roles}/Worker"), Value::Null, "needs Worker"),
-        (format!("{roles}/Worker/replicas"), Value::Null, "needs replicas, at least 1"),
-        (format!("{roles}/Launcher"), Value::Null, "needs Launcher"),
-        (format!("{roles}/Launcher/restartPolicy"), json!("never"), ""),
-        (format!("{roles}/Worker/restartPolicy"), json!("maybe"), ""),
-        ("/spec/cleanPodPolicy".to_owned(), json!("running"), ""),
-        ("/spec/runPolicy".to_owned(), json!({"cleanPodPolicy": "never"}), ""),
-        ("/spec/mpiDistribution".to_owned(), json!("Intel"), ""),
+        (old, format!("{roles}/Worker"), Value::Null, "needs Worker"),
+        (old, format!("{roles}/Worker/replicas"), Value::Null, "needs replicas, at least 1"),
+        (old, format!("{roles}/Launcher"), Value::Null, "needs Launcher"),
+        (old, format!("{roles}/Launcher/restartPolicy"), json!("never"), ""),
+        (old, format!("{roles}/Worker/restartPolicy"), json!("maybe"), ""),
+        (old, "/spec/cleanPodPolicy".to_owned(), json!("running"), ""),
+        (old, "/spec/runPolicy".to_owned(), json!({"cleanPodPolicy": "never"}), ""),
+        (old, "/spec/mpiDistribution".to_owned(), json!("Intel"), ""),
+        (v1, "/spec/cleanPodPolicy".to_owned(), json!("running"), ""),
+        (v1, "/spec/runPolicy".to_owned(), json!({"cleanPodPolicy": "never"}), ""),
     ];
-    for (index, (pointer, value, warning)) in cases.into_iter().enumerate() {
-        let mut object = job("v1alpha2", &format!("as-before-{index}"));
+    for (index, (version, pointer, value, warning)) in cases.into_iter().enumerate() {
+        let mut object = job(version, &format!("as-before-{index}"));
         put(&mut object, &pointer, value.clone())?;
         let path = folder.path().join("job.json");
         std::fs::write(&path, object.to_string())?;
@@ -215,7 +218,7 @@ pub(crate) fn explained(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(slots.contains("Ranks on each worker. Default: 1."), "{slots}");
     let units = explain("v1alpha1", "mj.spec.processingUnits")?;
     ensure!(units.contains("a multiple of 8"), "{units}");
-    let policy = explain("v1", "mpij.spec.runPolicy.cleanPodPolicy")?;
+    let policy = explain("v2beta1", "mpij.spec.runPolicy.cleanPodPolicy")?;
     ensure!(policy.contains("ENUM:\n    None\n    Running\n    All\n"), "{policy}");
     let status = explain("v1alpha2", "mpijob.status.conditions")?;
     ensure!(status.contains("Why, as a sentence."), "{status}");
