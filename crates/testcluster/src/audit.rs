@@ -151,6 +151,8 @@ struct Event {
 
 #[derive(Deserialize)]
 struct User {
+    /// Nobody's where the API server did not believe who asked.
+    #[serde(default)]
     username: String,
 }
 
@@ -206,12 +208,15 @@ mod tests {
             r#"{"verb":"patch","user":{"username":"b"},"objectRef":{"resource":"jobs","apiGroup":"batch","subresource":"status","namespace":"lab"},"requestURI":"/x"}"#,
             "\n",
             r#"{"verb":"get","user":{"username":"b"},"requestURI":"/readyz?verbose"}"#,
+            "\n",
+            r#"{"verb":"get","user":{},"requestURI":"/api"}"#,
         );
         let counts = count(log).unwrap();
         assert_eq!(counts.count(|request| request.verb == "create"), 2);
         assert_eq!(counts.count(|request| request.resource == "jobs.batch/status"), 1);
         assert_eq!(counts.of_user("b").count(|request| request.resource == "/readyz"), 1);
         assert_eq!(counts.of_user("c").iter().count(), 0);
+        assert_eq!(counts.of_user("").count(|request| request.resource == "/api"), 1);
         assert_eq!(counts.in_namespace("lab").iter().count(), 1);
     }
 
