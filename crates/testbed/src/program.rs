@@ -28,7 +28,7 @@ pub enum Program {
     Daemon,
     /// `RANK MEGABYTES`: that rank prints so much.
     Print,
-    /// All ranks print host and environment.
+    /// `NAME…`: all ranks print their host and those variables of their environment.
     Environment,
 }
 
