@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use rustix::param::clock_ticks_per_second;
 
 use crate::namespaces::Walls;
 
@@ -17,7 +16,7 @@ pub(crate) const ETCD_URL: &str = "http://127.0.0.1:2379";
 /// What one process has used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Processor time, in user and system mode, of the process and the children it has waited for.
+    /// Processor time, in user and system mode, of the threads that the process has.
     pub processor: Duration,
     /// Memory in use, in bytes.
     pub resident: u64,
@@ -32,8 +31,12 @@ pub fn of_process(pid: u32) -> anyhow::Result<Usage> {
 
 /// The processor time of the calling thread.
 pub fn of_this_thread() -> anyhow::Result<Duration> {
-    let text =
-        fs::read_to_string("/proc/thread-self/schedstat").context("ask for a thread's time")?;
+    of_thread(Path::new("/proc/thread-self"))
+}
+
+/// The kernel counts nanoseconds here; what it tells of whole processes is rounded to hundredths of a second, too coarse for one job.
+fn of_thread(thread: &Path) -> anyhow::Result<Duration> {
+    let text = fs::read_to_string(thread.join("schedstat")).context("ask for a thread's time")?;
     let nanoseconds = text.split_whitespace().next().and_then(|digits| digits.parse().ok());
     nanoseconds.map(Duration::from_nanos).context("the kernel says no time")
 }
@@ -83,34 +86,21 @@ fn runs(process: &Path, program: &str) -> bool {
 }
 
 fn read(process: &Path) -> anyhow::Result<Usage> {
-    let read = |file: &str| {
-        let path = process.join(file);
-        fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
-    };
-    parse(&read("stat")?, &read("status")?)
-        .with_context(|| format!("understand {}", process.display()))
+    let status = process.join("status");
+    let status = fs::read_to_string(&status).with_context(|| format!("read {status:?}"))?;
+    let threads = fs::read_dir(process.join("task")).context("list a process's threads")?;
+    // One that ends meanwhile has no time to tell.
+    let times = threads.filter_map(|thread| of_thread(&thread.ok()?.path()).ok());
+    memory(&status, times.sum()).with_context(|| format!("understand {}", process.display()))
 }
 
-fn parse(stat: &str, status: &str) -> anyhow::Result<Usage> {
-    // The second field is the program's name in parentheses, and may itself hold both.
-    let (_, fields) = stat.rsplit_once(") ").context("no program name")?;
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let ticks: u64 = fields
-        .get(11..15)
-        .context("too few fields")?
-        .iter()
-        .map(|field| field.parse().unwrap_or(0_u64))
-        .sum();
-    let kibibytes = |label: &str| {
+fn memory(status: &str, processor: Duration) -> anyhow::Result<Usage> {
+    let bytes = |label: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(label));
-        let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        number.with_context(|| format!("no {label}"))
+        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kibibytes.map(|it| it * 1024).with_context(|| format!("no {label}"))
     };
-    Ok(Usage {
-        processor: Duration::from_millis(ticks * 1000 / clock_ticks_per_second()),
-        resident: kibibytes("VmRSS:")? * 1024,
-        peak: kibibytes("VmHWM:")? * 1024,
-    })
+    Ok(Usage { processor, resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
 #[cfg(test)]
@@ -118,16 +108,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_name_with_a_parenthesis_does_not_shift_the_fields() {
-        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 100 50 30 20 20 0 1 0";
-        let status = "Name:\ta) b\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
-        let usage = parse(stat, status).unwrap();
-        assert_eq!(usage.processor, Duration::from_millis(200 * 1000 / clock_ticks_per_second()));
+    fn memory_in_use_and_its_peak_are_told_apart() {
+        let status = "Name:\ta\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        let usage = memory(status, Duration::ZERO).unwrap();
         assert_eq!((usage.resident, usage.peak), (1024 * 1024, 2048 * 1024));
+        assert!(memory("Name:\ta\n", Duration::ZERO).is_err());
     }
 
     #[test]
-    fn this_process_has_used_memory() {
-        assert!(of_process(std::process::id()).unwrap().resident > 0);
+    fn this_process_has_used_memory_and_a_processor() {
+        let usage = of_process(std::process::id()).unwrap();
+        assert!(usage.resident > 0 && usage.processor > Duration::ZERO, "{usage:?}");
     }
 }
