@@ -153,6 +153,7 @@ impl<'job> Lost<'job> {
             code: _,
             ports: _,
             shm_mib: _,
+            rdma,
             end: _,
             restart,
             extras,
@@ -177,6 +178,9 @@ impl<'job> Lost<'job> {
                 variable.name
             );
             self.say(&format!("{name}.env"), what);
+        }
+        if *rdma {
+            self.say(&format!("{name}.rdma"), format!("that `{name}` asks for RDMA"));
         }
         if *restart != RestartPolicy::Never {
             self.say(&format!("{name}.restart"), format!("the restart policy of `{name}`"));

@@ -31,6 +31,9 @@ pub struct Group {
     pub ports: Vec<PortRequest>,
     /// Size of `/dev/shm` in MiB, when the file states it.
     pub shm_mib: Option<u64>,
+    /// Whether each member asks for the devices that its cluster has for RDMA, whatever those are called there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rdma: bool,
     /// When this group ends the job.
     pub end: EndRule,
     /// The restart policy the file states for these members.
@@ -54,6 +57,7 @@ impl Group {
             code: None,
             ports: Vec::new(),
             shm_mib: None,
+            rdma: false,
             end: EndRule::NEVER,
             restart: RestartPolicy::Never,
             extras: None,

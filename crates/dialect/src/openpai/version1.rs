@@ -30,7 +30,13 @@ pub(super) fn lower(root: &Node, options: &Options, notebook: &mut Notebook<'_>)
     let retry = Retry::ByClass(retry_count(number(root.at(&["retryCount"])).unwrap_or(0)));
     let policies = Policies { retry, gang, ..Policies::default() };
     let (dialect, secrets) = (Dialect::OpenPaiV1, Secrets::default());
-    Some(Parts { dialect, name, roles, env, code, policies, kept, secrets }.into_job())
+    let mut job = Parts { dialect, name, roles, env, code, policies, kept, secrets }.into_job();
+    let rdma = root.at(&["jobEnvs", "paiAzRDMA"]);
+    for group in &mut job.groups {
+        group.rdma = rdma.and_then(Node::boolean) == Some(true);
+        notebook.origin(format!("{}.rdma", group.name), rdma);
+    }
+    Some(job)
 }
 
 fn retry_count(count: i64) -> RetryCount {

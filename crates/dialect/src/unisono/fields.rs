@@ -75,6 +75,7 @@ static GROUP: Shape = Shape::new(
         Field::new("code", Kind::FilledText, "a folder that becomes the working directory: of the machine that runs or submits the job, relative to the file or absolute; in a volume, as `claim:NAME/FOLDER`; or in 1 to 64 ConfigMaps NAME-0, NAME-1, … as `configmaps:NAME:COUNT`, which `unisono submit` writes"),
         Field::new("ports", Kind::List(&Kind::Object(&PORT)), "ports that each member is promised"),
         Field::new("shmMiB", Kind::SECONDS, "size of `/dev/shm` in MiB").or("what the host gives"),
+        Field::new("rdma", Kind::Boolean, "whether each member gets the devices that the settings of whoever submits the job name for RDMA; the operator reads no settings").or("false"),
         Field::new("completion", Kind::Object(&COMPLETION), "when these members end the job")
             .or("with a launch line its end decides; with `run: Command` one failure fails the job; with `run: Ranks` never"),
         Field::new("restartPolicy", Kind::OneOf(&words::RESTART_NAMES), "what happens to a member that ends").or("Never"),

@@ -46,6 +46,7 @@ impl Reader<'_> {
             code: self.code(node),
             ports: node.at(&["ports"]).map(ports).unwrap_or_default(),
             shm_mib: number(node.at(&["shmMiB"])),
+            rdma: node.at(&["rdma"]).and_then(Node::boolean) == Some(true),
             end,
             restart: choice(node.at(&["restartPolicy"]), &words::RESTART)
                 .unwrap_or(RestartPolicy::Never),

@@ -110,7 +110,7 @@ fn parts() -> impl Strategy<Value = Group> {
     ]);
     let from =
         select(vec![SlotsFrom::Stated, SlotsFrom::Gpus, SlotsFrom::Default, SlotsFrom::Role]);
-    let counts = (1_u32..5, 0_u32..5, from, option::of(0_u64..9));
+    let counts = (1_u32..5, 0_u32..5, from, option::of(0_u64..9), any::<bool>());
     let paths = (option::of(texts()), option::of(texts()));
     (image, (quantities(), quantities()), env, ports, restart, counts, paths, option::of(extras()))
         .prop_map(|(image, (limits, requests), env, ports, restart, counts, paths, extras)| Group {
@@ -128,6 +128,7 @@ fn parts() -> impl Strategy<Value = Group> {
                 .map(|(label, begin_at, count)| PortRequest { label, begin_at, count })
                 .collect(),
             shm_mib: counts.3,
+            rdma: counts.4,
             end: EndRule::NEVER,
             restart,
             extras,

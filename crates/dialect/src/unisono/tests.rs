@@ -109,6 +109,7 @@ spec:
     env: [{name: A, value: '1'}, {name: B}]
     ports: [{name: http, first: 8080}, {name: ssh, count: 2}]
     shmMiB: 512
+    rdma: true
     completion: {minSucceeded: 1}
     restartPolicy: ExitCode
     template: {spec: {nodeSelector: {a: b}, containers: [{name: x, image: y, tty: true}, {name: z}]}}
@@ -133,7 +134,8 @@ spec:
         (head.ports[0].begin_at, head.ports[0].count, head.ports[1].count),
         (Some(8080), 1, 2)
     );
-    assert_eq!((head.shm_mib, head.restart), (Some(512), RestartPolicy::ExitCode));
+    assert_eq!((head.shm_mib, head.rdma), (Some(512), true));
+    assert_eq!(head.restart, RestartPolicy::ExitCode);
     assert_eq!(head.end, EndRule { min_failed: None, min_succeeded: Some(1) });
     assert_eq!(
         head.extras.as_ref().map(|it| it.kubernetes_only.join(" ")).as_deref(),

@@ -124,6 +124,7 @@ fn group(group: &Group, rule: &SlotRule, notes: &mut Vec<Note>) -> Object {
     object.put_some("code", group.code.as_ref().map(|code| code.path.clone()));
     object.put_filled("ports", group.ports.iter().map(port).collect());
     object.put_some("shmMiB", group.shm_mib);
+    object.put_some("rdma", group.rdma.then_some(true));
     if group.end != default_end(&group.runs) {
         object.put("completion", completion(group.end));
     }

@@ -255,6 +255,7 @@ impl Writer<'_> {
             code,
             ports,
             shm_mib: _,
+            rdma,
             end: _,
             restart: _,
             extras,
@@ -274,6 +275,12 @@ impl Writer<'_> {
             self.lost(
                 format!("the folder `{}` does not travel with an MPIJob", folder.path),
                 "put it into the image, or mount a volume",
+            );
+        }
+        if *rdma {
+            self.lost(
+                format!("an MPIJob does not say in general that {name} asks for RDMA"),
+                "add your cluster's devices to the container's limits",
             );
         }
         for port in ports {

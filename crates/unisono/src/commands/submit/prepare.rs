@@ -74,8 +74,8 @@ pub(super) fn prepare(
         };
         let at = objects.iter().position(|(reading, job)| is_it(reading, job));
         match at.map(|at| objects.remove(at)) {
-            Some((reading, job)) if needs_translation(job) => {
-                submission.translate(job, &reading.notes, folder, settings)?;
+            Some((_, job)) if needs_translation(job) => {
+                submission.translate(job, folder, settings)?;
             }
             Some((_, job)) => {
                 submission.notes.extend(without_image(job));
@@ -86,8 +86,8 @@ pub(super) fn prepare(
             None => submission.add(object, None),
         }
     }
-    for (reading, job) in others {
-        submission.translate(job, &reading.notes, folder, settings)?;
+    for (_, job) in others {
+        submission.translate(job, folder, settings)?;
     }
     Ok(submission)
 }
@@ -98,7 +98,7 @@ pub(crate) fn as_given(reading: &Reading, settings: &Settings) -> (Option<Job>, 
         Some(job) if is_object(reading) && !needs_translation(job) => {
             (Some(job.clone()), without_image(job))
         }
-        Some(job) => translate(job, &reading.notes, &settings.cluster_map, &settings.user.value),
+        Some(job) => translate(job, &settings.cluster_map, &settings.user.value),
         None => (None, Vec::new()),
     }
 }
@@ -112,9 +112,9 @@ fn needs_translation(job: &Job) -> bool {
     let names_environment =
         |image: &Option<Image>| matches!(image, Some(Image::AzureEnvironment(_)));
     let is_here = |code: &CodeFolder| matches!(code.source(), CodeSource::Path(_));
-    job.groups
-        .iter()
-        .any(|group| names_environment(&group.image) || group.code.as_ref().is_some_and(is_here))
+    job.groups.iter().any(|group| {
+        group.rdma || names_environment(&group.image) || group.code.as_ref().is_some_and(is_here)
+    })
 }
 
 impl Submission {
@@ -132,14 +132,8 @@ impl Submission {
         self.items.push(Item { object, job, is_made: false, parcels: Vec::new() });
     }
 
-    fn translate(
-        &mut self,
-        job: &Job,
-        told: &[Note],
-        folder: &Path,
-        settings: &Settings,
-    ) -> Result<(), Error> {
-        let (translated, notes) = translate(job, told, &settings.cluster_map, &settings.user.value);
+    fn translate(&mut self, job: &Job, folder: &Path, settings: &Settings) -> Result<(), Error> {
+        let (translated, notes) = translate(job, &settings.cluster_map, &settings.user.value);
         self.notes.extend(notes);
         let Some(mut job) = translated else { return Ok(()) };
         let parcels = self.pack(&mut job, folder, &settings.code_volume)?;

@@ -12,20 +12,11 @@ use unisono_plan::resolve_folders;
 use super::codes::{NO_IMAGE, RDMA_UNMAPPED, UNMAPPED_ENVIRONMENT, UNMAPPED_PLACE};
 use crate::settings::{ClusterMap, PlaceInCluster, Rdma};
 
-/// The code by which a reader tells that the switch for RDMA is none.
-const RDMA_NOT_TRUE: &str = "rdma-not-true";
-
 /// The label by which jobs of an experiment are found.
 pub(crate) const EXPERIMENT: &str = "unisono.dev/experiment";
 
-/// A job for the cluster, with what there is to tell about it beside what was told; none when a fault stands in its way.
-pub(super) fn translate(
-    job: &Job,
-    told: &[Note],
-    map: &ClusterMap,
-    user: &str,
-) -> (Option<Job>, Vec<Note>) {
-    let is_rdma_asked = !told.iter().any(|note| note.code.name == RDMA_NOT_TRUE);
+/// A job for the cluster, with what there is to tell about it; none when a fault stands in its way.
+pub(super) fn translate(job: &Job, map: &ClusterMap, user: &str) -> (Option<Job>, Vec<Note>) {
     let mut notes = Vec::new();
     let mut job = job.clone();
     label_experiment(&mut job);
@@ -43,7 +34,8 @@ pub(super) fn translate(
                 notes.push(fault);
             }
         }
-        if is_rdma_asked && asks_for_rdma(group) {
+        // What it gets is named from here on, or told.
+        if std::mem::take(&mut group.rdma) {
             match &map.rdma {
                 Some(rdma) => give_rdma(group, &rdma.value),
                 None => notes.push(no_rdma(&group.name)),
@@ -168,12 +160,6 @@ fn has_image(group: &Group) -> bool {
     bare_template(group).pointer(&pointer).is_some_and(Value::is_string)
 }
 
-/// OpenPAI exports its switch as a variable, whatever else it does; text that is no switch becomes the same variable, and is told.
-fn asks_for_rdma(group: &Group) -> bool {
-    let is_on = |value: &Option<String>| value.as_deref() == Some("true");
-    group.env.iter().any(|it| it.name == "paiAzRDMA" && is_on(&it.value))
-}
-
 fn no_rdma(group: &str) -> Note {
     let message = format!("`{group}` asks for RDMA, and no setting says how it gets it");
     let example = "at the top of unisono.toml: rdma = { resources = { \"rdma/hca\" = \"1\" }, lock_memory = true }";
@@ -243,7 +229,8 @@ fn key(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unisono_dialect::{Options, pod_template, read};
+    use unisono_dialect::{Options, pod_template, read, write};
+    use unisono_job::Dialect;
 
     use super::*;
 
@@ -267,7 +254,7 @@ compute: {type: AmlCompute, target: d8-pool, instance_count: 2}
 
     #[test]
     fn an_environment_without_an_image_is_a_fault_with_the_line_to_add() {
-        let (translated, notes) = translate(&job(AZURE), &[], &ClusterMap::default(), "ada");
+        let (translated, notes) = translate(&job(AZURE), &ClusterMap::default(), "ada");
         assert_eq!(translated, None);
         let [fault] = notes.iter().filter(|it| it.is_fault()).collect::<Vec<_>>()[..] else {
             panic!("{notes:?}")
@@ -287,7 +274,7 @@ namespace = \"ml\"
 queue = \"batch\"
 node_selector = { pool = \"d8\" }
 ");
-        let (translated, notes) = translate(&job(AZURE), &[], &map, "ada");
+        let (translated, notes) = translate(&job(AZURE), &map, "ada");
         let translated = translated.unwrap();
         assert_eq!(notes, []);
         assert_eq!(translated.namespace.as_deref(), Some("ml"));
@@ -313,7 +300,7 @@ resources = { \"rdma/hca\" = \"1\" }
 mounts = [\"/etc/dat.conf\"]
 lock_memory = true
 ");
-        let (translated, notes) = translate(&job(text), &[], &map, "ada");
+        let (translated, notes) = translate(&job(text), &map, "ada");
         let translated = translated.unwrap();
         assert_eq!(notes, []);
         assert_eq!(translated.namespace.as_deref(), Some("vc1"));
@@ -331,7 +318,7 @@ lock_memory = true
         job(&format!(
             "apiVersion: unisono.dev/v1alpha1\nkind: UnisonoJob\nmetadata: {{name: r}}\nspec:\n  writtenFor: openpai/v1\n  \
              policies: {{gang: {{queue: vc1}}}}\n  groups: [{{name: w, run: Command, image: i, code: ./src, command: [x], \
-             env: [{{name: paiAzRDMA, value: 'true'}}], template: {template}}}]\n"
+             rdma: true, template: {template}}}]\n"
         ))
     }
 
@@ -351,7 +338,7 @@ lock_memory = true
             "{spec: 5}",
             "{spec: {nodeSelector: x, volumes: 7}}",
         ] {
-            let job = translate(&with_template(template), &[], &map, "ada").0.unwrap();
+            let job = translate(&with_template(template), &map, "ada").0.unwrap();
             let spec = &pod_template(&job.groups[0])["spec"];
             assert_eq!(spec["nodeSelector"]["pool"], "d8", "{template}");
             assert_eq!(spec["volumes"][0]["hostPath"]["path"], "/etc/dat.conf", "{template}");
@@ -363,7 +350,7 @@ lock_memory = true
         }
         let second = "{spec: {containers: [{name: side, image: s}, {name: main, image: m}]}}";
         let text = second.to_owned() + ", templateContainer: 1";
-        let job = translate(&with_template(&text), &[], &map, "ada").0.unwrap();
+        let job = translate(&with_template(&text), &map, "ada").0.unwrap();
         let containers = &pod_template(&job.groups[0])["spec"]["containers"];
         assert_eq!(containers[0]["volumeMounts"], Value::Null);
         assert_eq!(containers[1]["volumeMounts"][0]["mountPath"], "/etc/dat.conf");
@@ -373,7 +360,7 @@ lock_memory = true
     fn a_template_without_a_container_brings_no_image() {
         let mut job = with_template("{spec: {tolerations: []}}");
         job.groups[0].image = None;
-        let (translated, notes) = translate(&job, &[], &ClusterMap::default(), "ada");
+        let (translated, notes) = translate(&job, &ClusterMap::default(), "ada");
         assert_eq!(translated, None);
         assert!(notes.iter().any(|it| *it.code == NO_IMAGE), "{notes:?}");
     }
@@ -393,7 +380,7 @@ lock_memory = true
         let text = r#"{"jobName": "r", "image": "i", "virtualCluster": "vc1", "codeDir": "/home/$PAI_USER_NAME/src",
             "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
         let map = map("virtual_clusters.vc1.queue = \"gold\"\n");
-        let job = translate(&job(text), &[], &map, "ada").0.unwrap();
+        let job = translate(&job(text), &map, "ada").0.unwrap();
         assert_eq!(job.policies.gang.queue.as_deref(), Some("gold"));
         assert_eq!(job.annotations[marks::USER], "ada");
         assert_eq!(job.annotations[marks::VIRTUAL_CLUSTER], "vc1");
@@ -410,10 +397,16 @@ lock_memory = true
             let options = Options { az_rdma: true, ..Options::default() };
             let reading = read(text.as_bytes(), &options).remove(0);
             let map = map("rdma.resources = { \"rdma/hca\" = \"1\" }\n");
-            let job = translate(&reading.job.unwrap(), &reading.notes, &map, "ada").0.unwrap();
-            let limits = &job.groups[0].resources.limits;
-            assert_eq!(limits.contains_key("rdma/hca"), asks, "{value}");
-            assert!(job.groups[0].env.iter().any(|it| it.name == "paiAzRDMA"));
+            let read_here = reading.job.unwrap();
+            // The same, by way of a file of another dialect.
+            let converted = write(&read_here, Dialect::Unisono).unwrap();
+            for asked in [read_here, job(&converted.text)] {
+                let job = translate(&asked, &map, "ada").0.unwrap();
+                let limits = &job.groups[0].resources.limits;
+                assert_eq!(limits.contains_key("rdma/hca"), asks, "{value}: {}", converted.text);
+                assert!(job.groups[0].env.iter().any(|it| it.name == "paiAzRDMA"));
+                assert!(!job.groups[0].rdma, "it was asked for once");
+            }
         }
     }
 
@@ -421,7 +414,7 @@ lock_memory = true
     fn lines_to_add_are_toml() {
         let text = r#"{"jobName": "r", "image": "i", "virtualCluster": "a \"b\"", "jobEnvs": {"paiAzRDMA": true},
             "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}"#;
-        let (_, notes) = translate(&job(text), &[], &ClusterMap::default(), "ada");
+        let (_, notes) = translate(&job(text), &ClusterMap::default(), "ada");
         let hints: Vec<&str> = notes.iter().filter_map(|it| it.hint.as_deref()).collect();
         assert_eq!(hints.len(), 2, "{notes:?}");
         for hint in hints {
