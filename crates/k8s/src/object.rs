@@ -1,5 +1,7 @@
 //! One job object of a cluster: who it is, the job it holds, and the status written on it.
 
+use std::sync::Arc;
+
 use kube::api::DynamicObject;
 use serde_json::Value;
 use unisono_dialect::{Options, Reading, read_object};
@@ -10,10 +12,10 @@ use crate::marks;
 use crate::settings::Settings;
 use crate::target::Resource;
 
-/// A job object, as an API server gave it.
+/// A job object, as an API server gave it. A clone of it shares its JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobObject {
-    object: Value,
+    object: Arc<Value>,
     name: String,
     namespace: String,
     uid: String,
@@ -39,7 +41,7 @@ impl JobObject {
             name: text("/metadata/name", "name")?,
             namespace: text("/metadata/namespace", "namespace")?,
             uid: text("/metadata/uid", "uid")?,
-            object,
+            object: object.into(),
         })
     }
 

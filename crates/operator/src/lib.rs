@@ -11,4 +11,7 @@ mod run;
 
 pub use install::{InstallError, Step, install};
 pub use log::log;
+/// The allocator for programs that are operators. What watches tell is read and thrown away all the time; the C library's own takes a
+/// third of an operator's processor time for that, this one half as much.
+pub use mimalloc::MiMalloc as Allocator;
 pub use run::{Gang, LONGEST_LOOK, LeaseLost, RunError, RunOptions, UnknownGang, run};

@@ -32,23 +32,32 @@ impl Kind {
 pub(crate) const OWN: Kind = Kind { version: "v1", launchers_wait: true };
 
 /// Jobs of v2beta1. Their launchers are pods of Jobs, which kwok ends as soon as they run.
-const REFERENCE: Kind = Kind { version: "v2beta1", launchers_wait: false };
+const V2BETA1: Kind = Kind { version: "v2beta1", launchers_wait: false };
 
 pub(crate) fn own(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+    own_of(cluster, size, OWN)
+}
+
+/// The jobs that the reference runs, too.
+pub(crate) fn own_v2beta1(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
+    own_of(cluster, size, V2BETA1)
+}
+
+fn own_of(cluster: &Cluster, size: Size, kind: Kind) -> anyhow::Result<Cost> {
     let operator = Operator::start(cluster)?;
     operator.says("working")?;
-    let cost = cost(cluster, size, OWN, USER, operator.pid()).with_context(|| operator.log())?;
+    let cost = cost(cluster, size, kind, USER, operator.pid()).with_context(|| operator.log())?;
     operator.terminate()?;
-    clear(cluster, OWN.version)?;
+    clear(cluster, kind.version)?;
     Ok(cost)
 }
 
 pub(crate) fn reference(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     let operator = Reference::start(cluster)?;
-    let cost = cost(cluster, size, REFERENCE, reference::USER, operator.pid());
+    let cost = cost(cluster, size, V2BETA1, reference::USER, operator.pid());
     let cost = cost.with_context(|| operator.log())?;
     drop(operator);
-    clear(cluster, REFERENCE.version)?;
+    clear(cluster, V2BETA1.version)?;
     Ok(cost)
 }
 

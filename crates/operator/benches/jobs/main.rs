@@ -30,6 +30,10 @@ use anyhow::{Context, ensure};
 use measure::print;
 use unisono_testcluster::{Cluster, Options};
 
+/// As the program has it: this one plays the operator.
+#[global_allocator]
+static ALLOCATOR: unisono_operator::Allocator = unisono_operator::Allocator;
+
 /// How often each arm runs, in turns.
 const REPEATS: usize = 5;
 
@@ -76,11 +80,12 @@ fn run() -> anyhow::Result<()> {
     cluster.add_fake_nodes(20, 200)?;
     let mut arms = vec![
         Arm { name: "unisono", take: arms::own },
+        Arm { name: "unisono, v2beta1", take: arms::own_v2beta1 },
         Arm { name: "null, same pods", take: null::with_same_pods },
         Arm { name: "null", take: null::with_bare_pods },
     ];
     if reference::program().is_some() {
-        arms.insert(1, Arm { name: "reference", take: arms::reference });
+        arms.insert(2, Arm { name: "reference, v2beta1", take: arms::reference });
     }
     let mut has_header = false;
     for size in sizes.split(',') {

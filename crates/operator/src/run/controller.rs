@@ -1,6 +1,6 @@
 //! The loop: what watches see goes into the world and the queue, what is due is looked at, many jobs at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,10 @@ use unisono_k8s::slim::{Job, Pod};
 use unisono_k8s::{Settings, limited};
 
 use super::key::Key;
+use super::memory::Memory;
 use super::queue::{DEBOUNCE, Queue};
 use super::serve::Health;
-use super::work::{Memory, Worker};
+use super::work::Worker;
 use super::world::{Seen, Snapshot, World};
 use super::{RunError, RunOptions};
 use crate::resources::{RESOURCES, Resource};
@@ -34,11 +35,16 @@ const PAGE: u32 = 50;
 /// The longest pause after looks at a job that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// So many job objects are kept as they were read. Parsed they take some 30 KB each, so no more than a burst of jobs makes use of.
+const MOST_KNOWN: usize = 256;
+
 /// What runs all jobs.
 pub(crate) struct Controller {
     world: World,
     queue: Queue<Key>,
     memories: HashMap<Key, Memory>,
+    /// The jobs whose memories may hold objects.
+    known: HashSet<Key>,
     watches: SelectAll<BoxStream<'static, Result<Seen, watcher::Error>>>,
     working: FuturesUnordered<BoxFuture<'static, Done>>,
     worker: Arc<Worker>,
@@ -76,6 +82,7 @@ impl Controller {
             world: World::default(),
             queue: Queue::default(),
             memories: HashMap::new(),
+            known: HashSet::new(),
             watches: watches(&client, namespace),
             working: FuturesUnordered::new(),
             worker: Arc::new(Worker::new(
@@ -143,7 +150,7 @@ impl Controller {
                 continue;
             };
             let memory = self.memories.remove(&key).unwrap_or_default();
-            let memory = memory.about(snapshot.object.uid());
+            let memory = memory.about(&snapshot.kept.uid);
             let worker = Arc::clone(&self.worker);
             self.working.push(look(worker, key, snapshot, memory, self.longest_look).boxed());
         }
@@ -161,7 +168,22 @@ impl Controller {
         } else if let Some(at) = again {
             self.queue.add(&key, at);
         }
+        if memory.known.is_some() {
+            self.make_room_to_know(&key);
+        }
         self.memories.insert(key, memory);
+    }
+
+    /// Forgets all objects that were read when there are too many of them; who needs one reads it again.
+    fn make_room_to_know(&mut self, key: &Key) {
+        if self.known.len() >= MOST_KNOWN {
+            for key in self.known.drain() {
+                if let Some(memory) = self.memories.get_mut(&key) {
+                    memory.known = None;
+                }
+            }
+        }
+        self.known.insert(key.clone());
     }
 }
 
@@ -175,7 +197,7 @@ async fn look(
 ) -> Done {
     let left = memory.after_failure();
     let looked = AssertUnwindSafe(async {
-        let again = worker.look(snapshot, &mut memory).await;
+        let again = worker.look(&key, snapshot, &mut memory).await;
         (again, memory)
     });
     let memory = match timeout(longest, looked.catch_unwind()).await {

@@ -1,6 +1,5 @@
 //! One look at one job: what was seen of it enters, writes to the cluster and the moment of the next look leave.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +8,18 @@ use tokio::time::Instant;
 use unisono_engine::{Clock, Engine, Recorded, SystemClock, carry_out, decide};
 use unisono_job::{Dialect, Note, Severity};
 use unisono_k8s::{
-    ApplyError, Before, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource,
-    Settings, WriteError, kubeflow, prior, told_why,
+    ApplyError, Children, EngineError, JobObject, KubernetesEngine, ListError, Resource, Settings,
+    WriteError, prior, told_why,
 };
 use unisono_plan::conditions::{Happening, happenings, warnings};
 use unisono_plan::notes::codes::SLOTS_IDLE;
-use unisono_plan::{Plan, Status, Time, Why, lay_out};
+use unisono_plan::{Plan, Status, Time, Why};
 
 use super::key::Key;
+use super::known::Known;
+use super::memory::{CATCH_UP, Expected, Memory};
 use super::serve::Health;
-use super::world::Snapshot;
+use super::world::{Kept, Snapshot};
 use super::{events, refusal};
 
 /// A change of mere counts waits this long for the next one, so that many pods that come up one by one cost few writes.
@@ -26,9 +27,6 @@ const COALESCE: Duration = Duration::from_secs(1);
 
 /// Pods that go are told this often: nobody acts on how many are left.
 const COALESCE_AT_THE_END: Duration = Duration::from_secs(10);
-
-/// How long to wait for the watches to show what was just written.
-const CATCH_UP: Duration = Duration::from_secs(10);
 
 /// How soon to look again when the job was changed by somebody else meanwhile.
 const CATCH_UP_LOOK: Duration = Duration::from_millis(20);
@@ -38,41 +36,6 @@ const PREDECESSOR_LOOK: Duration = Duration::from_millis(500);
 
 /// The most warnings about one file that are told as events.
 const MOST_WARNINGS: usize = 5;
-
-/// What is remembered of a job between two looks. Nothing is lost with it but a few requests.
-#[derive(Debug, Default)]
-pub(crate) struct Memory {
-    /// The uid of the object that it is about: the next one of the same name is another job.
-    uid: String,
-    /// Looks in a row that failed.
-    pub(crate) failures: u32,
-    /// When the status was last written.
-    written: Option<Instant>,
-    /// What the watches must show before another look makes sense.
-    expected: Option<Expected>,
-    /// Whether the last look panicked, and nobody was told yet.
-    panicked: bool,
-    /// Whether what another operator began was looked for.
-    adopted: bool,
-    /// What is in the way, as it was last told.
-    trouble: Option<String>,
-    /// The name of the launcher under which metrics know the job.
-    launcher: Option<String>,
-    /// Whether the last tick went through.
-    is_settled: bool,
-}
-
-/// What was just written, and is not seen yet.
-#[derive(Debug)]
-struct Expected {
-    /// The version of the object that was written over.
-    old_version: Option<String>,
-    /// The uids of pods that were made, or of what was marked.
-    uids: Vec<String>,
-    /// Pods that were changed or deleted.
-    changed: Vec<Before>,
-    until: Instant,
-}
 
 /// Looks at jobs.
 pub(crate) struct Worker {
@@ -93,12 +56,18 @@ impl Worker {
     }
 
     /// Looks at a job and does what is wanted; tells when to look again even if nothing happens.
-    pub(crate) async fn look(&self, snapshot: Snapshot, memory: &mut Memory) -> Option<Instant> {
-        let (namespace, name) =
-            (snapshot.object.namespace().to_owned(), snapshot.object.name().to_owned());
+    pub(crate) async fn look(
+        &self,
+        key: &Key,
+        snapshot: Snapshot,
+        memory: &mut Memory,
+    ) -> Option<Instant> {
+        let Key { namespace, name, .. } = key;
         let begun = Instant::now();
-        if std::mem::take(&mut memory.panicked) {
-            self.tell_panic(&snapshot.object).await;
+        if std::mem::take(&mut memory.panicked)
+            && let Some(object) = snapshot.kept.object()
+        {
+            self.tell_panic(&object).await;
         }
         let result = self.try_look(snapshot, memory).await;
         self.health.metrics.reconciled_in(begun.elapsed());
@@ -108,7 +77,7 @@ impl Worker {
                 again
             }
             Err(error) if error.passes_by_itself() => {
-                tracing::debug!(namespace, name, why = chain(&error), "waiting");
+                tracing::debug!(%namespace, %name, why = chain(&error), "waiting");
                 memory.failures = 0;
                 Some(Instant::now() + PREDECESSOR_LOOK)
             }
@@ -116,8 +85,8 @@ impl Worker {
                 memory.failures += 1;
                 self.health.metrics.errors.inc();
                 tracing::warn!(
-                    namespace,
-                    name,
+                    %namespace,
+                    %name,
                     error = chain(&error),
                     memory.failures,
                     "a look failed"
@@ -150,31 +119,33 @@ impl Worker {
         snapshot: Snapshot,
         memory: &mut Memory,
     ) -> Result<Option<Instant>, LookError> {
-        let Snapshot { object, mut children } = snapshot;
+        let Snapshot { kept, mut children } = snapshot;
         children.refused.clone_from(&memory.trouble);
+        if let Some(later) = memory.not_caught_up(kept.version.as_deref(), &children) {
+            return Ok(Some(later));
+        }
+        let Some(known) = self.known(kept, memory) else { return Ok(None) };
+        let Known { object, resource, notes, .. } = &*known;
         if object.is_going() {
             return Ok(None);
         }
-        if let Some(later) = memory.not_caught_up(&object, &children) {
-            return Ok(Some(later));
-        }
         let now = SystemClock.now();
-        let reading = object.read(&self.reading);
-        let resource = reading.dialect.and_then(|dialect| object.resource(dialect));
-        let resource = resource.unwrap_or(kubeflow("v2beta1"));
-        let Some(job) = reading.job else {
-            self.refuse(&object, &resource, &reading.notes, now).await?;
+        let Some(plan) = &known.plan else {
+            self.refuse(object, resource, notes, now).await?;
             return Ok(None);
         };
-        let plan = lay_out(&job, &object.facts(&self.settings), object.generation());
-        let prior = prior(&plan, &object, &children);
-        let told = told_why(&object);
+        let prior = prior(plan, object, &children);
+        let told = told_why(object);
         let (old_version, old_pods) =
             (object.resource_version().map(str::to_owned), children.pods.clone());
-        let engine =
-            KubernetesEngine::new(self.client.clone(), self.settings.clone(), object, children);
+        let engine = KubernetesEngine::new(
+            self.client.clone(),
+            self.settings.clone(),
+            object.clone(),
+            children,
+        );
         let mut engine = engine.settled(memory.is_settled);
-        let next = decide(&mut engine, &plan, &prior, now).await?;
+        let next = decide(&mut engine, plan, &prior, now).await?;
         if matches!(next.why.as_slice(), [Why::ManagedElsewhere { .. }]) {
             return Ok(None);
         }
@@ -190,16 +161,16 @@ impl Worker {
             return Ok(Some(later));
         }
         memory.is_settled = false;
-        let ticked = match carry_out(&mut engine, &plan, &prior, next, now).await {
+        let ticked = match carry_out(&mut engine, plan, &prior, next, now).await {
             Ok(ticked) => ticked,
             Err(error) => {
                 // What was written down before the fault is told, too: the next look finds nothing new about it.
-                let status = unisono_k8s::prior(&plan, engine.object(), engine.children());
+                let status = unisono_k8s::prior(plan, engine.object(), engine.children());
                 let object = engine.object();
-                let news = news(&plan, &prior, &status, &reading.notes);
-                self.tell(object, &resource, &news, now).await;
-                self.count(&plan, &prior, &status, memory);
-                self.tell_trouble(object, &resource, &error, memory, now).await;
+                let news = news(plan, &prior, &status, notes);
+                self.tell(object, resource, &news, now).await;
+                self.count(plan, &prior, &status, memory);
+                self.tell_trouble(object, resource, &error, memory, now).await;
                 return Err(error.into());
             }
         };
@@ -210,11 +181,19 @@ impl Worker {
         memory.is_settled = true;
         memory.expect(&engine, old_version, &old_pods, unchanged);
         let status = &ticked.next.status;
-        let mut news = news(&plan, &prior, status, &reading.notes);
+        let mut news = news(plan, &prior, status, notes);
         news.extend(warnings(&told, &ticked.next.why));
-        self.tell(engine.object(), &resource, &news, now).await;
-        self.count(&plan, &prior, status, memory);
+        self.tell(engine.object(), resource, &news, now).await;
+        self.count(plan, &prior, status, memory);
         Ok(ticked.next.wake_at.map(|at| Instant::now() + at.since(SystemClock.now())))
+    }
+
+    /// The job object, read anew if it has changed.
+    fn known(&self, kept: Arc<Kept>, memory: &mut Memory) -> Option<Arc<Known>> {
+        let known = memory.known.take().filter(|known| known.is_of(&kept));
+        let known = known.or_else(|| Known::of(kept, &self.reading, &self.settings).map(Arc::new));
+        memory.known.clone_from(&known);
+        known
     }
 
     /// Marks what another operator has made for the job, and waits until the watches show it.
@@ -296,65 +275,6 @@ impl Worker {
             memory.launcher = Some(launcher);
         }
         metrics.count(prior, status);
-    }
-}
-
-impl Memory {
-    /// What is remembered of the object with this uid. Of an earlier one of the same name only metrics know something, by that name.
-    pub(crate) fn about(self, uid: &str) -> Self {
-        if self.uid == uid {
-            return self;
-        }
-        Self { uid: uid.to_owned(), launcher: self.launcher, ..Self::default() }
-    }
-
-    /// What is left of it when a look takes it along and does not come back.
-    pub(crate) fn after_failure(&self) -> Self {
-        let (uid, launcher) = (self.uid.clone(), self.launcher.clone());
-        Self { uid, failures: self.failures + 1, launcher, ..Self::default() }
-    }
-
-    /// The memory of a look that panicked, from what was left of it. The first of several in a row is told.
-    pub(crate) fn after_panic(self) -> Self {
-        Self { panicked: self.failures == 1, ..self }
-    }
-
-    /// When to look again, where the watches do not show yet what was written.
-    fn not_caught_up(&mut self, object: &JobObject, children: &Children) -> Option<Instant> {
-        let expected = self.expected.as_ref()?;
-        let is_old = expected.old_version.is_some()
-            && expected.old_version.as_deref() == object.resource_version();
-        let lags = is_old || !children.have(&expected.uids) || children.show_any(&expected.changed);
-        // A watch that shows something brings the job here again before that.
-        if lags && Instant::now() < expected.until {
-            return Some(expected.until);
-        }
-        self.expected = None;
-        None
-    }
-
-    /// Remembers what a look has written.
-    fn expect(
-        &mut self,
-        engine: &KubernetesEngine,
-        old_version: Option<String>,
-        old_pods: &[Arc<unisono_k8s::slim::Pod>],
-        unchanged: bool,
-    ) {
-        let now = Instant::now();
-        let old: HashSet<&String> =
-            old_pods.iter().filter_map(|pod| pod.metadata.uid.as_ref()).collect();
-        let now_there = engine.children().pods.iter().filter_map(|pod| pod.metadata.uid.as_ref());
-        let uids: Vec<String> = now_there.filter(|uid| !old.contains(uid)).cloned().collect();
-        let rewritten = engine.object().resource_version() != old_version.as_deref();
-        let old_version = old_version.filter(|_| rewritten);
-        if !unchanged {
-            self.written = Some(now);
-        }
-        let changed = engine.changed().to_vec();
-        if old_version.is_some() || !uids.is_empty() || !changed.is_empty() {
-            self.expected = Some(Expected { old_version, uids, changed, until: now + CATCH_UP });
-        }
     }
 }
 

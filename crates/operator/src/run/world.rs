@@ -22,15 +22,23 @@ pub(crate) enum Seen {
 
 /// Everything that was seen.
 pub(crate) struct World {
-    /// By kind; as text: parsed, an object takes five times the memory, and it is looked at only now and then.
-    objects: Vec<Shelf<Box<str>>>,
+    /// By kind.
+    objects: Vec<Shelf<Arc<Kept>>>,
     pods: Shelf<Arc<Pod>>,
     jobs: Shelf<Arc<Job>>,
 }
 
+/// A job object as it was seen last: as text, because parsed it takes five times the memory, and it is looked at only now and then.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) uid: String,
+    pub(crate) version: Option<String>,
+    text: Box<str>,
+}
+
 /// One job as it was seen last.
 pub(crate) struct Snapshot {
-    pub(crate) object: JobObject,
+    pub(crate) kept: Arc<Kept>,
     pub(crate) children: Children,
 }
 
@@ -58,8 +66,10 @@ impl World {
                             entry.fields_v1 = None;
                         }
                     }
-                    let text = serde_json::to_string(&object).ok()?;
-                    Some((Key::of_job(resource.kind, &object), object.name_any(), text.into()))
+                    let text = serde_json::to_string(&object).ok()?.into();
+                    let (uid, version) = (object.uid()?, object.resource_version());
+                    let kept = Arc::new(Kept { uid, version, text });
+                    Some((Key::of_job(resource.kind, &object), object.name_any(), kept))
                 })
             }
             Seen::Pod(event) => self.pods.take(event, |mut pod| {
@@ -74,14 +84,13 @@ impl World {
 
     /// The job with its children; none when there is no such job.
     pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
-        let text = self.objects.iter().find_map(|shelf| shelf.of(key).next())?;
-        let object = JobObject::new(serde_json::from_str(text).ok()?).ok()?;
+        let kept = self.objects.iter().find_map(|shelf| shelf.of(key).next())?.clone();
         let jobs: Vec<Arc<Job>> =
-            self.jobs.of(key).filter(|job| belongs(&***job, object.uid(), &[])).cloned().collect();
-        let pods = self.pods.of(key).filter(|pod| belongs(&***pod, object.uid(), &jobs));
+            self.jobs.of(key).filter(|job| belongs(&***job, &kept.uid, &[])).cloned().collect();
+        let pods = self.pods.of(key).filter(|pod| belongs(&***pod, &kept.uid, &jobs));
         let children =
             Children { pods: pods.cloned().collect(), jobs: jobs.clone(), refused: None };
-        Some(Snapshot { object, children })
+        Some(Snapshot { kept, children })
     }
 
     /// Whether everything that exists has been seen once.
@@ -93,6 +102,13 @@ impl World {
     /// How many jobs there are.
     pub(crate) fn jobs(&self) -> usize {
         self.objects.iter().map(Shelf::len).sum()
+    }
+}
+
+impl Kept {
+    /// The object, read again.
+    pub(crate) fn object(&self) -> Option<JobObject> {
+        JobObject::new(serde_json::from_str(&self.text).ok()?).ok()
     }
 }
 
@@ -175,7 +191,7 @@ mod tests {
         let mut world = World::default();
         let seen = Seen::Object(0, Event::Apply(serde_json::from_value(object).unwrap()));
         let key = world.take(seen).remove(0);
-        let object = world.snapshot(&key).unwrap().object;
+        let object = world.snapshot(&key).unwrap().kept.object().unwrap();
         let written = object.read(&unisono_dialect::Options::default()).dialect;
         assert_eq!(written, Some(unisono_job::Dialect::KubeflowV1));
         let managed = &object.as_json()["metadata"]["managedFields"];
