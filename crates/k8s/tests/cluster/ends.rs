@@ -3,10 +3,10 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use unisono_plan::{EndReason, Stage, Verdict};
-use unisono_testcluster::{Cluster, wait};
+use unisono_testcluster::Cluster;
 
-use crate::story::{PATIENCE, Story, tell};
-use crate::versions::{LINE, job, succeeds};
+use crate::story::{Story, tell};
+use crate::versions::{LINE, job};
 
 pub(crate) fn exit_3(cluster: &Cluster) -> anyhow::Result<()> {
     tell(cluster, "exit-3", async |story: &Story<'_>| {
@@ -90,41 +90,6 @@ pub(crate) fn suspended(cluster: &Cluster) -> anyhow::Result<()> {
         let status = story.finish("pause").await?;
         ensure!(status.end().map(|end| end.verdict) == Some(Verdict::Succeeded), "{status:?}");
         ensure!(status.failed_launches == 0 && status.gang_restarts == 0, "{status:?}");
-        Ok(())
-    })
-}
-
-pub(crate) fn recreated(cluster: &Cluster) -> anyhow::Result<()> {
-    tell(cluster, "recreated", async |story: &Story<'_>| {
-        story.submit(&job("twice", "sleep 600"))?;
-        story.drive("twice", |status| status.running_since.is_some()).await?;
-        story.cluster.api().delete(&format!(
-            "/apis/kubeflow.org/v2beta1/namespaces/{}/mpijobs/twice",
-            story.namespace
-        ))?;
-        story.submit(&job("twice", LINE))?;
-        // The first one's objects are still being removed; the second waits for their names.
-        succeeds(story, "twice", "job/twice-launcher").await
-    })
-}
-
-pub(crate) fn node_lost(cluster: &Cluster) -> anyhow::Result<()> {
-    tell(cluster, "lost-node", async |story: &Story<'_>| {
-        let line = format!("grep -q '\"epoch\":0' /etc/unisono/agent/table && sleep 600; {LINE}");
-        story.submit(&job("moving", &line))?;
-        story.drive("moving", |status| status.running_since.is_some()).await?;
-        let pods = story.pods()?;
-        let worker = pods.iter().find(|pod| pod["metadata"]["name"] == "moving-worker-1");
-        let name = worker.context("no worker")?["spec"]["nodeName"].clone();
-        let node = cluster.nodes().iter().find(|node| name == node.name()).context("no node")?;
-        node.stop()?;
-        let status = story.finish("moving").await;
-        cluster.start_node(node)?;
-        let is_back = || Ok(cluster.is_ready(node.name())?.then_some(()));
-        wait::until(PATIENCE, "the node to come back", is_back)?;
-        let status = status?;
-        ensure!(status.end().map(|end| end.verdict) == Some(Verdict::Succeeded), "{status:?}");
-        ensure!(status.gang_restarts >= 1 && status.counted_failures == 0, "{status:?}");
         Ok(())
     })
 }

@@ -99,21 +99,3 @@ pub(crate) fn expired(cluster: &Cluster) -> anyhow::Result<()> {
         })
     })
 }
-
-pub(crate) fn taken(cluster: &Cluster) -> anyhow::Result<()> {
-    tell(cluster, "taken", async |story: &Story<'_>| {
-        let other = json!({"metadata": {"name": "mine-config"}, "data": {"precious": "yes"}});
-        story.create("/api/v1", "configmaps", &other)?;
-        story.submit(&job("mine", LINE))?;
-        let fault = story.drive("mine", unisono_plan::Status::is_terminal).await;
-        let fault = fault.err().context("a foreign ConfigMap was taken")?.to_string();
-        ensure!(
-            fault.contains("ConfigMap mine-config already exists and belongs to somebody else"),
-            "{fault}"
-        );
-        let kept = story.kubectl(&["get", "configmap/mine-config", "--output=jsonpath={.data}"])?;
-        ensure!(kept == r#"{"precious":"yes"}"#, "{kept}");
-        ensure!(story.pod_names()?.is_empty(), "pods were made: {:?}", story.pod_names()?);
-        Ok(())
-    })
-}

@@ -131,13 +131,6 @@ impl Story<'_> {
         Ok(())
     }
 
-    /// Creates any other object.
-    pub(crate) fn create(&self, api: &str, plural: &str, object: &Value) -> anyhow::Result<()> {
-        let path = format!("{api}/namespaces/{}/{plural}", self.namespace);
-        self.cluster.api().create(&path, object)?;
-        Ok(())
-    }
-
     /// The job object as it is now.
     pub(crate) async fn object(&self, name: &str) -> anyhow::Result<JobObject> {
         let api = kubeflow("v2beta1").api_resource();
