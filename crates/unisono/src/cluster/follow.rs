@@ -63,7 +63,10 @@ pub(crate) enum Followed {
     /// It goes on, and nobody looks, because of that.
     Left(Interrupt),
     /// Somebody removed it.
-    Removed,
+    Removed {
+        /// Whether its whole namespace goes.
+        with_namespace: bool,
+    },
 }
 
 /// Whoever follows a job.
@@ -113,7 +116,10 @@ impl Cluster {
                         job = moved;
                         follower.told(&Told::Moved(&job));
                     },
-                    Some(Ok(None)) | None => return Ok(Followed::Removed),
+                    Some(Ok(None)) | None => {
+                        let with_namespace = self.namespace_goes(job.object.namespace()).await;
+                        return Ok(Followed::Removed { with_namespace });
+                    },
                     Some(Err(error)) => match self.unseen(error) {
                         Unseen::ForGood(error) => return Err(error),
                         Unseen::ForNow(error) => follower.told(&Told::Unseen(&error)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::{Value, json};
 use unisono_job::{Dialect, Note};
@@ -150,6 +151,16 @@ impl Cluster {
         let at = found.jobs.iter().rposition(is_it);
         let warning = found.warning();
         Ok((at.map(|at| found.jobs.swap_remove(at)), warning))
+    }
+
+    /// Whether a namespace is gone or on its way. Whoever may not ask is told nothing of it.
+    pub(crate) async fn namespace_goes(&self, name: &str) -> bool {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        match namespaces.get_metadata_opt(name).await {
+            Ok(Some(namespace)) => namespace.metadata.deletion_timestamp.is_some(),
+            Ok(None) => true,
+            Err(_) => false,
+        }
     }
 
     /// The pods of a job.

@@ -132,10 +132,10 @@ fn in_cluster(name: Option<&str>, context: &mut Context) -> Result<Found, Error>
         Some(job) => Ok(Found::InCluster(Box::new(session), Box::new(job))),
         None => {
             let namespace = session.namespace();
-            let message = match name {
-                Some(name) => format!("there is no job `{name}` in namespace {namespace}"),
-                None => format!("there is no job in namespace {namespace}"),
-            };
+            let goes = session.run(|cluster| cluster.namespace_goes(namespace));
+            let goes = if goes { ", which is gone or being removed" } else { "" };
+            let named = name.map(|name| format!(" `{name}`")).unwrap_or_default();
+            let message = format!("there is no job{named} in namespace {namespace}{goes}");
             Err(Error::usage(
                 message,
                 "`unisono list --engine kubernetes --all-namespaces` shows the jobs of the cluster",

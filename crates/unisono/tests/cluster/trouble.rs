@@ -220,6 +220,28 @@ pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Somebody who follows a job is told when its namespace is removed under it; nobody hangs, and afterwards the job is gone.
+pub(crate) fn namespace_removed(cluster: &Cluster) -> anyhow::Result<()> {
+    let desk = Desk::new(cluster, "goes")?;
+    desk.file("long.json", &job("long", "echo begun; exec sleep 1000"))?;
+    let mut follower = desk.unisono(&["submit", "long.json", "--follow"])?;
+    let mut follower = Ends(follower.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    let mut first = [0; 1];
+    follower.0.stdout.as_mut().context("its output is piped")?.read_exact(&mut first)?;
+    cluster.api().delete("/api/v1/namespaces/goes")?;
+    let mut said = String::new();
+    follower.0.stderr.take().context("its talk is piped")?.read_to_string(&mut said)?;
+    let left = follower.0.wait()?;
+    let told = "long was removed before it ended, with its namespace goes";
+    ensure!(left.code() == Some(125) && said.contains(told), "{left}: {said}");
+    for verb in ["status", "why", "logs"] {
+        let gone = desk.run(&[verb, "long", "--engine", "kubernetes"])?;
+        let told = "there is no job `long` in namespace goes, which is gone or being removed";
+        ensure!(gone.code == 2 && gone.err.contains(told), "{verb} {}: {}", gone.code, gone.err);
+    }
+    Ok(())
+}
+
 pub(crate) fn no_operator(cluster: &Cluster) -> anyhow::Result<()> {
     let desk = Desk::without_operator(cluster, "bare")?;
     for definition in ["mpijobs.kubeflow.org", "unisonojobs.unisono.dev"] {

@@ -34,12 +34,21 @@ pub(crate) fn follow(
             console.come_back(&report);
             Ok(Exit::Job(interrupt.code()))
         }
-        Followed::Removed => Err(Error::Run {
-            message: format!("{} was removed before it ended", report.name()),
-            hint: Some("submit it again; `kubectl get events` may tell who removed it".to_owned()),
-            source: None,
-        }),
+        Followed::Removed { with_namespace } => Err(removed(report.name(), job, with_namespace)),
     }
+}
+
+/// Somebody removed the job, or all that is in its namespace.
+fn removed(name: &str, job: &ClusterJob, with_namespace: bool) -> Error {
+    let (namespace, hint) = match with_namespace {
+        true => {
+            let namespace = format!(", with its namespace {}", job.object.namespace());
+            (namespace, "submit it to another namespace with --namespace")
+        }
+        false => (String::new(), "submit it again; `kubectl get events` may tell who removed it"),
+    };
+    let message = format!("{name} was removed before it ended{namespace}");
+    Error::Run { message, hint: Some(hint.to_owned()), source: None }
 }
 
 /// Whoever sits in front of the program.
