@@ -12,7 +12,7 @@ use unisono_plan::{Host, Incarnation, Member, Plan, Seen, SeenState, Stage, Stat
 
 use crate::children::{Children, STATEFUL_SET};
 use crate::marks;
-use crate::observe::{cannot_start, is_beyond_reach, released, runs_on};
+use crate::observe::{is_beyond_reach, no_image, released, runs_on};
 use crate::render;
 use crate::slim::Pod;
 use crate::status::merge_patch;
@@ -105,7 +105,7 @@ pub(crate) fn acts(plan: &Plan, want: &Want, known: &Known<'_>) -> Acts {
         .cloned()
         .collect();
     acts.delete.extend(unknown.into_iter().map(|pod| (pod, Haste::AtOnce)));
-    acts.end_what_lingers(children);
+    acts.end_what_lingers(children, status);
     // Pods of another operator use nothing of what ours need.
     let first = found.iter().all(|(it, pod)| is_over(*it, &states) || pod.is_adopted());
     acts.share = !acts.create.is_empty() && first;
@@ -153,13 +153,14 @@ impl Acts {
         }
     }
 
-    /// Stops pods that count as ended and that nobody ends. A pod that another operator made is left to its own controller, which would
-    /// start it again.
-    fn end_what_lingers(&mut self, children: &Children) {
+    /// Stops pods that count as ended and that nobody ends, and those of a job that has ended which would go on asking for
+    /// their image. A pod that another operator made is left to its own controller, which would start it again.
+    fn end_what_lingers(&mut self, children: &Children, status: &Status) {
         let lingers = |pod: &&Arc<Pod>| {
             let ended = matches!(pod.status.phase.as_str(), "Failed" | "Succeeded");
             let asked = pod.is_going() || pod.spec.active_deadline_seconds == Some(1);
-            !ended && !asked && (cannot_start(pod).is_some() || (runs_on(pod) && !pod.is_adopted()))
+            let is_in_vain = || status.is_terminal() && no_image(pod).is_some();
+            !ended && !asked && !pod.is_adopted() && (runs_on(pod) || is_in_vain())
         };
         let is_known = |pod: &&Arc<Pod>| {
             let deleted = self.delete.iter().map(|(pod, _)| pod);

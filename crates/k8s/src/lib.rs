@@ -40,7 +40,7 @@ pub use engine::{EngineError, KubernetesEngine};
 pub use object::{JobObject, NotAJob};
 pub use observe::observe;
 pub use render::{MintError, Owner, Rendering};
-pub use settings::{GangScheduler, Settings};
+pub use settings::{GangScheduler, IMAGE_PATIENCE, Settings};
 pub use status::{prior, told_why};
 pub use target::{Resource, kubeflow};
 pub use writes::WriteError;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as ApiTime;
 use unisono_job::Quantity;
-use unisono_plan::{Cause, Ended, Host, Incarnation, Observed, Plan, Seen, SeenState, Time};
+use unisono_plan::{
+    Cause, Ended, Host, Incarnation, NoImage, Observed, Plan, Seen, SeenState, Time,
+};
 
 use crate::acts::addresses;
 use crate::children::{Children, incarnation};
@@ -14,6 +16,19 @@ use crate::marks;
 use crate::object::JobObject;
 use crate::render::everybody_launches;
 use crate::slim::{ContainerState, ContainerStatus, Job, Pod, Terminated};
+
+/// What a kubelet says of an image that it does not have and cannot get.
+const NO_IMAGE: [&str; 6] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    HOPELESS[0],
+    HOPELESS[1],
+];
+
+/// Among those: no image can have the name, or nobody may pull it.
+const HOPELESS: [&str; 2] = ["InvalidImageName", "ErrImageNeverPull"];
 
 /// The exit code of what was killed: 128 and SIGKILL.
 const KILLED: i32 = 137;
@@ -41,7 +56,7 @@ pub fn observe(plan: &Plan, object: &JobObject, children: &Children) -> Observed
                     odd_spread = odd.map(|odd| (incarnation, odd));
                 }
             }
-            SeenState::Stuck(reason) if pod.spec.node_name.is_none() => {
+            SeenState::NoPlace(reason) if pod.spec.node_name.is_none() => {
                 let held = held.get_or_init(|| held_by_others(plan, children));
                 reason.extend(held.as_deref());
             }
@@ -156,10 +171,7 @@ fn state(host: Option<&Host>, pod: &Pod, adopted: bool) -> SeenState {
     if waits_in_init(pod) {
         return SeenState::Up;
     }
-    match cannot_start(pod) {
-        Some(_) => SeenState::Ended(ended_at(pod, 128, Cause::CannotStart)),
-        None => coming(pod),
-    }
+    coming(pod)
 }
 
 /// The state of the container that counts: the one that logs are about.
@@ -276,7 +288,7 @@ fn ended_at(pod: &Pod, code: i32, cause: Cause) -> Ended {
     let at = changed.map(time).max().or(pod.status.start_time.as_ref().map(time));
     let failed_init = pod.status.init_container_statuses.iter().find_map(failure);
     let message = failed_init.and_then(|it| it.message.as_deref());
-    let message = message.or(pod.status.message.as_deref()).or_else(|| cannot_start(pod));
+    let message = message.or(pod.status.message.as_deref());
     Ended {
         started: None,
         at: at.unwrap_or_default(),
@@ -299,13 +311,23 @@ fn waits_in_init(pod: &Pod) -> bool {
     statuses.any(|it| it.name == marks::READY && it.state.running.is_some())
 }
 
-/// Why a container can never start; what may still change is not meant.
-pub(crate) fn cannot_start(pod: &Pod) -> Option<&str> {
-    let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
-    all.filter_map(|it| it.state.waiting.as_ref()).find_map(|waiting| {
-        let reason = waiting.reason.as_deref()?;
-        matches!(reason, "InvalidImageName" | "ErrImageNeverPull")
-            .then(|| waiting.message.as_deref().unwrap_or(reason))
+/// The image that a pod waits for, where it cannot be had.
+pub(crate) fn no_image(pod: &Pod) -> Option<NoImage> {
+    let status = &pod.status;
+    let all = status.init_container_statuses.iter().chain(&status.container_statuses);
+    let (container, waiting) = all
+        .filter_map(|it| Some((it, it.state.waiting.as_ref()?)))
+        .find(|(_, it)| it.reason.as_deref().is_some_and(|it| NO_IMAGE.contains(&it)))?;
+    // Nobody asks for an image before the init containers that come first have ended.
+    let before = status.init_container_statuses.iter();
+    let before = before.filter_map(|it| it.state.terminated.as_ref()?.finished_at.as_ref());
+    let since = before.chain(&status.start_time).map(time).max()?;
+    Some(NoImage {
+        container: container.name.clone(),
+        image: container.image.clone(),
+        said: waiting.message.clone().or_else(|| waiting.reason.clone()),
+        since,
+        is_hopeless: waiting.reason.as_deref().is_some_and(|it| HOPELESS.contains(&it)),
     })
 }
 
@@ -318,11 +340,14 @@ fn coming(pod: &Pod) -> SeenState {
             Some("SchedulingGated") => {
                 SeenState::Coming(format!("it waits at a scheduling gate: {message}"))
             }
-            _ => SeenState::Stuck(format!("it cannot be scheduled: {message}")),
+            _ => SeenState::NoPlace(format!("it cannot be scheduled: {message}")),
         };
     }
     if pod.spec.node_name.is_none() {
         return SeenState::Coming("it waits for the scheduler".to_owned());
+    }
+    if let Some(waiting) = no_image(pod) {
+        return SeenState::NoImage(waiting);
     }
     let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
     for status in all {
@@ -330,10 +355,6 @@ fn coming(pod: &Pod) -> SeenState {
         let message = waiting.message.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
         match waiting.reason.as_deref() {
             Some("ContainerCreating" | "PodInitializing") | None => {}
-            Some("ErrImagePull" | "ImagePullBackOff") => {
-                let name = &status.name;
-                return SeenState::Stuck(format!("the image of {name} cannot be pulled{message}"));
-            }
             Some(reason) => {
                 return SeenState::Stuck(format!("{} waits, {reason}{message}", status.name));
             }

@@ -1,8 +1,14 @@
 //! What an engine must know beside the job.
 
+use std::time::Duration;
+
 use unisono_plan::{EngineKind, Facts};
 
 use crate::marks::HOME;
+
+/// How long jobs usually wait for an image that cannot be had: longer than a registry is away when it is started again, and than
+/// somebody needs who sees that they forgot to push it.
+pub const IMAGE_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// Settings of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub struct Settings {
     pub gang: GangScheduler,
     /// Whether jobs that do not say get a NetworkPolicy that keeps everybody else from their agents.
     pub network_policy: bool,
+    /// How long jobs wait for an image that cannot be had; for ever when absent.
+    pub image_patience: Option<Duration>,
     /// How many requests may be under way at once.
     pub in_flight: usize,
 }
@@ -47,6 +55,7 @@ impl Settings {
             cluster_domain: None,
             gang: GangScheduler::None,
             network_policy: false,
+            image_patience: Some(IMAGE_PATIENCE),
             // Measured: 64 pods take a third of the time that they take one after the other; more gains nothing.
             in_flight: 32,
         }
@@ -61,6 +70,7 @@ impl Settings {
             namespace: namespace.to_owned(),
             cluster_domain: self.cluster_domain.clone(),
             home: HOME.to_owned(),
+            image_patience: self.image_patience,
             remote_shell: format!("{HOME}/bin/ssh"),
             ..Facts::default()
         }

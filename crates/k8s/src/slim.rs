@@ -159,6 +159,9 @@ pub struct Condition {
 pub struct ContainerStatus {
     /// Its name.
     pub name: String,
+    /// Its image.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub image: String,
     /// How far it is.
     pub state: ContainerState,
 }

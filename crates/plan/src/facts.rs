@@ -1,5 +1,7 @@
 //! What a plan needs to know beside the job: settings, the engine, and what the caller wants changed.
 
+use std::time::Duration;
+
 use unisono_job::Dialect;
 
 /// What is known about the place the job will run in.
@@ -30,6 +32,8 @@ pub struct Facts {
     /// In whose words status and events are told, where not in those of the job's own dialect: an object of one kind may hold a
     /// job that was written for another.
     pub told_as: Option<Dialect>,
+    /// How long a job waits for an image that cannot be had; for ever when absent.
+    pub image_patience: Option<Duration>,
     /// What the caller wants changed.
     pub overrides: Overrides,
 }
@@ -71,6 +75,7 @@ impl Default for Facts {
             places_gangs: true,
             knows_queues: true,
             told_as: None,
+            image_patience: None,
             overrides: Overrides::default(),
         }
     }

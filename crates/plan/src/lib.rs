@@ -41,7 +41,9 @@ pub use lint::lint;
 pub use names::Names;
 pub use notes::codes::CODES;
 pub use plan::{Argv, FileContent, Host, HostRuns, Member, Plan, PlannedFile, Program, Variable};
-pub use step::observed::{Cause, Ended, FailedRank, Incarnation, Observed, Room, Seen, SeenState};
+pub use step::observed::{
+    Cause, Ended, FailedRank, Incarnation, NoImage, Observed, Room, Seen, SeenState,
+};
 pub use step::status::{End, EndReason, Failure, GroupCounts, Stage, Status, Verdict};
 pub use step::want::{Want, Wanted};
 pub use step::why::Why;

@@ -1,5 +1,7 @@
 //! What a simulated job is and what is done to it: drawn from a seed, so that every seed is another story.
 
+use std::time::Duration;
+
 use unisono_job::{CleanUp, Dialect, EndRule, Job, LauncherStart, Retry, RetryCount, Slots};
 use unisono_plan::{Cause, EngineKind, Facts};
 
@@ -66,7 +68,7 @@ impl Scenario {
         let local = random.one_in(5);
         let script = any_script(&mut random);
         let disturbances = any_disturbances(&mut random, local);
-        let faults = if random.one_in(4) {
+        let mut faults = if random.one_in(4) {
             Faults::default()
         } else {
             Faults {
@@ -77,10 +79,14 @@ impl Scenario {
                 death: 8 + random.below(40),
                 death_before_write: None,
                 death_after_write: None,
+                no_image: false,
             }
         };
         let engine = if local { EngineKind::Local } else { EngineKind::Kubernetes };
-        let facts = Facts { engine, ..Facts::default() };
+        // Nothing on this machine has images.
+        faults.no_image = !local && random.one_in(12);
+        let image_patience = Some(Duration::from_secs(random.below(30)));
+        let facts = Facts { engine, image_patience, ..Facts::default() };
         Self { job, facts, script, disturbances, faults, seed }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use unisono_engine::{Engine, Recorded};
 use unisono_plan::{
-    Cause, Ended, EngineKind, Incarnation, Member, Next, Observed, Plan, Room, Seen, SeenState,
-    Status, Time, Want, Wanted,
+    Cause, Ended, EngineKind, Incarnation, Member, Next, NoImage, Observed, Plan, Room, Seen,
+    SeenState, Status, Time, Want, Wanted,
 };
 
 use crate::random::Random;
@@ -25,6 +25,8 @@ pub struct Faults {
     pub lost_act: u64,
     /// Death of the process after a write.
     pub death: u64,
+    /// Whether hosts of the last group never get their image.
+    pub no_image: bool,
     /// Death right before exactly this write.
     pub death_before_write: Option<usize>,
     /// Death right after exactly this write.
@@ -108,6 +110,7 @@ struct Thing {
     ended: Option<Ended>,
     gone_at: Option<Time>,
     asked_to_stop: bool,
+    no_image: bool,
 }
 
 impl World {
@@ -223,7 +226,7 @@ impl World {
     fn finds_all(&self, thing: &Thing) -> bool {
         let is_up = |it: &Incarnation| {
             let host = self.members.get(it);
-            host.is_some_and(|host| host.up_at <= self.now && host.ended.is_none())
+            host.is_some_and(|host| host.is_up(self.now) && host.ended.is_none())
         };
         thing.released.as_ref().is_some_and(|released| released.waits_for.iter().all(is_up))
     }
@@ -309,6 +312,7 @@ impl World {
             }
             EngineKind::Local => up_at,
         };
+        let is_last_group = member.group as usize + 1 == plan.job.groups.len();
         let thing = Thing {
             runs_command: host.runs.runs_command(),
             launches: host.runs.launches(),
@@ -320,6 +324,7 @@ impl World {
             ended: None,
             gone_at: None,
             asked_to_stop: false,
+            no_image: self.faults.no_image && is_last_group,
         };
         self.members.insert(incarnation, thing);
         self.written()
@@ -414,17 +419,32 @@ impl Thing {
         let state = match (&self.ended, self.began) {
             (Some(ended), _) => SeenState::Ended(ended.clone()),
             (None, Some(since)) => SeenState::Running { since },
-            (None, None) if self.up_at <= now => SeenState::Up,
+            (None, None) if self.no_image && self.placed_at <= now => self.waits_for_image(),
+            (None, None) if self.is_up(now) => SeenState::Up,
             (None, None) if self.placed_at <= now => SeenState::Placed("it boots".to_owned()),
             (None, None) => SeenState::Coming("it boots".to_owned()),
         };
         Seen { incarnation, state, address: Some([127, 0, 0, 1].into()) }
     }
 
+    fn is_up(&self, now: Time) -> bool {
+        self.up_at <= now && !self.no_image
+    }
+
+    fn waits_for_image(&self) -> SeenState {
+        SeenState::NoImage(NoImage {
+            container: "main".to_owned(),
+            image: "none".to_owned(),
+            said: None,
+            since: self.placed_at,
+            is_hopeless: false,
+        })
+    }
+
     fn may_begin(&self, now: Time) -> bool {
         self.runs_command
             && self.released.is_some()
-            && self.up_at <= now
+            && self.is_up(now)
             && self.began.is_none()
             && self.ended.is_none()
             && self.gone_at.is_none()

@@ -1,5 +1,7 @@
 //! One rule of a job's life at a time, each as a small story told through the real loop.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use unisono_engine::What;
 use unisono_job::{CleanUp, Dialect, EndRule, Job, Retry, RetryCount};
@@ -189,6 +191,42 @@ fn a_launcher_that_fails_just_before_its_worker_is_known_to_be_lost_is_not_blame
     scenario = disturbed(scenario, failed_at + 1_000, strike(0, Cause::NodeLost));
     let story = tell(&scenario);
     assert_eq!((end(&story).0, story.status.gang_restarts), (Verdict::Succeeded, 1));
+}
+
+/// The words are the same in every version: no operator of theirs ended a job so.
+#[test]
+fn an_image_that_never_comes_ends_a_job_of_every_version() {
+    let imageless = |mut scenario: Scenario| {
+        scenario.faults.no_image = true;
+        scenario.facts.image_patience = Some(Duration::from_secs(60));
+        tell(&scenario)
+    };
+    for version in [
+        Dialect::KubeflowV1alpha1,
+        Dialect::KubeflowV1alpha2,
+        Dialect::KubeflowV1,
+        Dialect::KubeflowV2beta1,
+    ] {
+        let mut job = kubeflow(version, "job", 2, 1, LINE);
+        job.policies.clean_up = CleanUp::Running;
+        let story = imageless(Scenario::quiet(job, vec![runs(0)]));
+        assert_eq!(end(&story), (Verdict::Failed, EndReason::ImageUnavailable, 125));
+        assert_eq!(story.status.attempt, 0, "it is not tried again");
+        assert!(story.alive.is_empty(), "{:?}", story.alive);
+        let failed = story.status.conditions.last().unwrap();
+        assert_eq!((failed.kind.as_str(), failed.reason.as_str()), ("Failed", "ImageUnavailable"));
+        let told = "check its name and its pull secrets, then submit again: \
+            job-worker-0 could not start: image none of pod job-worker-0 is not to be had";
+        assert!(failed.message.ends_with(told), "{}", failed.message);
+    }
+    let story = imageless(Scenario::quiet(kube_batch("b", 3, LINE), vec![runs(0)]));
+    assert_eq!(end(&story), (Verdict::Failed, EndReason::ImageUnavailable, 125));
+    let status = serde_json::to_value(object_status(&story.plan, &story.status)).unwrap();
+    let condition = &status["job"]["conditions"][0];
+    assert_eq!(condition["type"], "Failed");
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.contains("image none of pod b-"), "{message}");
+    assert!(message.ends_with("then submit again"), "{message}");
 }
 
 #[test]

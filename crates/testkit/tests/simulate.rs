@@ -1,7 +1,11 @@
 //! Thousands of stories: jobs of every dialect under late views, lost acts, deaths, lost hosts, suspensions and scaling.
 
+use std::time::Duration;
+
 use unisono_job::{CleanUp, Dialect, Retry};
-use unisono_plan::{EndReason, Ended, EngineKind, Member, SeenState, Status, Time, Verdict};
+use unisono_plan::{
+    EndReason, Ended, EngineKind, Member, NoImage, SeenState, Status, Time, Verdict,
+};
 use unisono_testkit::jobs::{kube_batch, kubeflow, openpai, role};
 use unisono_testkit::scenario::{Disturbance, Scenario};
 use unisono_testkit::simulator::{Story, run};
@@ -71,6 +75,9 @@ fn end_is_right(scenario: &Scenario, story: &Story) -> Result<(), String> {
     if end.reason == EndReason::DeadlineExceeded && policies.deadline_seconds.is_none() {
         return Err("out of time without a deadline".to_owned());
     }
+    if end.reason == EndReason::ImageUnavailable && !scenario.faults.no_image {
+        return Err("an image is missing and none was taken away".to_owned());
+    }
     if end.verdict == Verdict::Succeeded && end.code != 0 {
         return Err(format!("a success with code {}", end.code));
     }
@@ -115,7 +122,14 @@ fn crash_stories() -> Vec<(&'static str, Scenario)> {
     failing.policies.retry = Retry::Backoff { limit: 1 };
     let mut brief = kubeflow();
     brief.policies.ttl_seconds = Some(1);
+    // Which of several workers is given up on first depends on how long each of them took to be placed.
+    let mut alone = kubeflow();
+    alone.groups[1].replicas = 1;
+    let mut imageless = Scenario::quiet(alone, vec![GOOD]);
+    imageless.faults.no_image = true;
+    imageless.facts.image_patience = Some(Duration::from_secs(60));
     vec![
+        ("no image", imageless),
         ("removal", Scenario::quiet(brief, vec![GOOD])),
         ("succeed", Scenario::quiet(kubeflow(), vec![GOOD])),
         ("retry", Scenario::quiet(kubeflow(), vec![BAD, GOOD])),
@@ -196,6 +210,9 @@ fn timeless_state(state: &SeenState) -> SeenState {
     match state {
         SeenState::Ended(ended) => SeenState::Ended(timeless_end(ended)),
         SeenState::Running { .. } => SeenState::Running { since: NEVER },
+        SeenState::NoImage(waiting) => {
+            SeenState::NoImage(NoImage { since: NEVER, ..waiting.clone() })
+        }
         other => other.clone(),
     }
 }

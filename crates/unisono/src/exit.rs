@@ -7,7 +7,7 @@
 //! | 2 | all | the command line or a setting is wrong, or a file cannot be opened |
 //! | 0–255 | running a job | the job's own code |
 //! | 124 | running a job | its deadline passed |
-//! | 125 | running a job | Unisono could not run it |
+//! | 125 | running a job | Unisono could not run it; an image could not be had |
 //! | 126, 127 | running a job | its command cannot be executed, is not found |
 //! | 128 + n | running a job | it ended by signal n |
 //!

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use unisono_plan::{Incarnation, Member, Plan, Stage, Status, Time, Want, Wanted};
+use unisono_plan::{
+    End, EndReason, Incarnation, Member, Plan, Stage, Status, Time, Verdict, Want, Wanted,
+};
 
 use super::{Acts, Known, acts, release};
 use crate::children::Children;
@@ -135,13 +137,20 @@ fn a_pod_that_only_hosts_ranks_is_told_once_how_the_job_ended() {
 }
 
 #[test]
-fn a_pod_that_can_never_start_is_ended() {
-    let stuck = pod(LAUNCHER, 0, |pod| {
-        pod["status"] = json!({"phase": "Pending", "containerStatuses": [
-            {"name": "main", "state": {"waiting": {"reason": "InvalidImageName"}}}]});
-    });
-    let acts = to_do(&plan(JOBS[3].1), vec![stuck], &Status::default(), &want(1, &[]));
-    assert_eq!(names(&acts.stop), ["0.0-0"]);
+fn a_pod_that_waits_for_its_image_is_stopped_when_its_job_has_ended() {
+    let stopped = |stage| {
+        let waits = pod(WORKER, 0, |pod| {
+            pod["status"] = json!({"phase": "Pending", "startTime": "2026-01-01T12:00:00Z",
+                "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ErrImagePull"}}}]});
+        });
+        let status = Status { stage, ..Status::default() };
+        let acts = to_do(&plan(JOBS[3].1), vec![waits], &status, &want(0, &[]));
+        names(&acts.stop).join(" ")
+    };
+    let (verdict, reason) = (Verdict::Failed, EndReason::ImageUnavailable);
+    let end = End { verdict, reason, by: None, code: 125, cause: None };
+    assert_eq!(stopped(Stage::Ended(end)), "1.0-0");
+    assert_eq!(stopped(Stage::Starting), "", "it may still come");
 }
 
 #[test]

@@ -177,17 +177,43 @@ fn a_pod_on_a_node_that_does_not_answer_is_lost_although_it_seems_to_run() {
 }
 
 #[test]
-fn what_can_never_start_has_ended_and_what_may_still_start_says_why_it_does_not() {
+fn an_image_that_cannot_be_had_is_waited_for_since_its_container_was_to_start() {
+    let waits = |reason: &str, more: &Value| {
+        let waiting = json!({"waiting": {"reason": reason, "message": "because"}});
+        let mut status = main_is(&waiting);
+        status["phase"] = json!("Pending");
+        status["startTime"] = json!("2026-01-01T12:00:00Z");
+        status["containerStatuses"][1]["image"] = json!("lab/x:1");
+        status["initContainerStatuses"] = more.clone();
+        match seen(WORKER, &none(), &NOTHING, &status) {
+            SeenState::NoImage(waiting) => waiting,
+            other => panic!("{reason}: {other:?}"),
+        }
+    };
+    let no_init = json!([]);
+    for reason in ["ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable"] {
+        let waiting = waits(reason, &no_init);
+        assert_eq!((waiting.container.as_str(), waiting.image.as_str()), ("main", "lab/x:1"));
+        assert_eq!(waiting.said.as_deref(), Some("because"));
+        assert_eq!((waiting.since, waiting.is_hopeless), (Time(NOON), false), "{reason}");
+    }
+    for reason in ["InvalidImageName", "ErrImageNeverPull"] {
+        assert!(waits(reason, &no_init).is_hopeless, "{reason}");
+    }
+    // It took its time before anybody asked for the image.
+    let first = json!({"name": "fetch", "state": terminated(0, "Completed")});
+    assert_eq!(waits("ErrImagePull", &json!([first])).since, Time(NOON + 9_000));
+}
+
+#[test]
+fn what_may_still_start_says_why_it_does_not() {
     let waits = |reason: &str| {
         let waiting = json!({"waiting": {"reason": reason, "message": "because"}});
         let mut status = main_is(&waiting);
         status["phase"] = json!("Pending");
         seen(WORKER, &none(), &NOTHING, &status)
     };
-    assert_eq!(cause(waits("InvalidImageName")), Cause::CannotStart);
-    assert_eq!(cause(waits("ErrImageNeverPull")), Cause::CannotStart);
     let stuck = |text: &str| SeenState::Stuck(text.to_owned());
-    assert_eq!(waits("ImagePullBackOff"), stuck("the image of main cannot be pulled: because"));
     assert_eq!(
         waits("CreateContainerConfigError"),
         stuck("main waits, CreateContainerConfigError: because")
@@ -199,7 +225,7 @@ fn what_can_never_start_has_ended_and_what_may_still_start_says_why_it_does_not(
     let status = json!({"phase": "Pending", "conditions": condition});
     assert_eq!(
         seen(WORKER, &none(), &NOTHING, &status),
-        stuck("it cannot be scheduled: 0/2 nodes are available")
+        SeenState::NoPlace("it cannot be scheduled: 0/2 nodes are available".to_owned())
     );
 }
 
@@ -216,8 +242,9 @@ fn a_pod_that_has_its_address_and_only_has_to_start_has_its_place() {
     let launcher = seen(LAUNCHER, &none(), &NOTHING, &unplaced);
     assert_eq!(launcher, SeenState::Placed(starts()), "nobody asks for a launcher's address");
     // What is in its way may last: nobody is let go on the strength of it.
+    status["startTime"] = json!("2026-01-01T12:00:00Z");
     status["containerStatuses"][1]["state"]["waiting"]["reason"] = json!("ErrImagePull");
-    assert!(matches!(seen(WORKER, &none(), &NOTHING, &status), SeenState::Stuck(_)));
+    assert!(matches!(seen(WORKER, &none(), &NOTHING, &status), SeenState::NoImage(_)));
 }
 
 #[test]
@@ -260,7 +287,7 @@ fn a_job_that_is_in_its_own_way_is_told_so() {
     let told = "it cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu.; \
         pi-worker-0 and 1 more hosts of this job hold 2 CPUs";
     let seen = observe(&plan, &object(), &children).seen;
-    assert_eq!(seen[0].state, SeenState::Stuck(told.to_owned()));
+    assert_eq!(seen[0].state, SeenState::NoPlace(told.to_owned()));
 }
 
 /// A pod as another operator makes it: no mark of ours.

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as ApiTime;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use unisono_job::{Dialect, Retry};
-use unisono_plan::{EndReason, Plan, Status, Time, Verdict};
+use unisono_plan::{Plan, Status, Time, Verdict};
 
 use super::Rendering;
 use super::template::object;
@@ -60,19 +60,7 @@ pub(crate) fn status(plan: &Plan, status: &Status) -> JobStatus {
             conditions(["SuccessCriteriaMet", "Complete"], reason, status.completed)
         }
         Some(end) => {
-            let reason = match end.reason {
-                EndReason::DeadlineExceeded => {
-                    ("DeadlineExceeded", "Job was active longer than specified deadline")
-                }
-                EndReason::StopRequested => ("Stopped", "somebody stopped the job"),
-                EndReason::RetriesExhausted
-                | EndReason::NotRetriable
-                | EndReason::LostTooOften
-                | EndReason::Completed => {
-                    ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-                }
-            };
-            conditions(["FailureTarget", "Failed"], reason, status.completed)
+            conditions(["FailureTarget", "Failed"], end.reason.of_the_job(), status.completed)
         }
     };
     JobStatus {

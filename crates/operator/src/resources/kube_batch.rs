@@ -87,6 +87,11 @@ static STATUS: Shape = Shape::open(
     &[
         Field::new("job", Kind::Object(&JOB), "what became of the Job"),
         Field::new("podGroup", Kind::Object(&POD_GROUP), "what became of the gang"),
+        Field::new(
+            "descriptors",
+            Kind::Map(&Kind::Text),
+            "what else there is to know: its executor, the objects with its files, its PodGroup, the attempt",
+        ),
         CONDITIONS,
         REMEMBERED,
     ],
@@ -111,5 +116,6 @@ static POD_GROUP: Shape = Shape::open(
         Field::new("running", Kind::COUNT, "pods that run"),
         Field::new("succeeded", Kind::COUNT, "pods that ended well"),
         Field::new("failed", Kind::COUNT, "tries that failed"),
+        CONDITIONS,
     ],
 );

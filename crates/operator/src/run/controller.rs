@@ -75,6 +75,7 @@ impl Controller {
             cluster_domain: options.cluster_domain.clone(),
             gang,
             network_policy: options.network_policy,
+            image_patience: options.image_patience,
             ..Settings::new(options.image.clone())
         };
         let namespace = options.only_namespace.as_deref();

@@ -57,6 +57,8 @@ pub struct RunOptions {
     pub gang: Gang,
     /// Whether jobs that do not say get a NetworkPolicy that keeps everybody else from their agents.
     pub network_policy: bool,
+    /// How long jobs wait for an image that cannot be had; for ever when absent.
+    pub image_patience: Option<Duration>,
     /// How job objects are read.
     pub reading: unisono_dialect::Options,
     /// Where to answer for health and metrics.
@@ -221,6 +223,7 @@ mod tests {
             cluster_domain: None,
             gang: Gang::Auto,
             network_policy: false,
+            image_patience: None,
             reading: unisono_dialect::Options::default(),
             listen: ([127, 0, 0, 1], 0).into(),
             lease: Some(("home".to_owned(), "we".to_owned())),

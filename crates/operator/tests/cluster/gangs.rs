@@ -117,6 +117,8 @@ impl Groups<'_> {
         let line = format!("{GATED}; {}", kinds::HELLO);
         let job = kinds::Job::create(story, &mpi("all", true, &line))?;
         job.until("made", |job| job["status"]["job"]["active"] == 2)?;
+        let descriptors = &job.object()?["status"]["descriptors"];
+        ensure!(descriptors["podGroup"] == "all-podgroup", "{descriptors}");
         let group = story.cluster.api().get(&format!("{}/all-podgroup", self.path()))?;
         ensure!(group["spec"]["minMember"] == 2, "{group}");
         let owner = &group["metadata"]["ownerReferences"][0];

@@ -99,7 +99,10 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
         };
         waits_for("")?;
         others.iter().try_for_each(|path| cluster.api().delete(path).map(drop))?;
-        waits_for("RoleBinding tri-rolebinding")?;
+        let waits = waits_for("RoleBinding tri-rolebinding")?;
+        let gang = &waits["status"]["podGroup"]["conditions"][0];
+        ensure!(gang["type"] == "Unschedulable" && gang["status"] == "True", "{gang}");
+        ensure!(gang["reason"] == "NotEnoughTasks", "{gang}");
         ensure!(data(story, "tri-hostfile")?["hostfile"] == "", "hosts that are not there");
         ensure!(data(story, "tri-mpi-data")?["executor"] == "", "nobody can be the executor yet");
         cluster.api().delete(binding)?;
@@ -128,7 +131,9 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
         }
         let status =
             whole.until("told about its gang", |job| job["status"]["podGroup"].is_object())?;
-        ensure!(status["status"]["podGroup"]["succeeded"] == 2, "{}", status["status"]);
+        status_is_filled(&status["status"])?;
+        let failed = &failing.object()?["status"]["job"]["conditions"][0];
+        ensure!(failed["reason"] == "BackoffLimitExceeded", "{failed}");
         hydra.until("complete", |job| ended_as(job, "Complete"))?;
         ranks_are(&hydra.said()?, &["hyd-0", "hyd-1"])?;
         for line in ["boots by rsh /entry/kubeexec.sh with /mpi/hostfile", "reached hyd-1"] {
@@ -140,6 +145,18 @@ pub(crate) fn either_shape(cluster: &Cluster) -> anyhow::Result<()> {
         ensure!(said.contains("it waited until 124") && !said.contains("it began"), "{said}");
         bare.expires(&json!({"spec": {"job": {"ttlSecondsAfterFinished": 0}}}))
     })
+}
+
+/// The status of a job that had to wait for its pods tells what became of the gang, and names what belongs to the job.
+fn status_is_filled(status: &Value) -> anyhow::Result<()> {
+    ensure!(status["podGroup"]["succeeded"] == 2, "{status}");
+    let gang = &status["podGroup"]["conditions"][0];
+    ensure!(gang["status"] == "False" && gang["reason"] == "Scheduled", "{gang}");
+    let told = json!({
+        "executor": "tri-0", "hostfile": "tri-hostfile", "data": "tri-mpi-data", "attempt": "0",
+    });
+    ensure!(status["descriptors"] == told, "{status}");
+    Ok(())
 }
 
 /// Ranks on either pod found all files filled.

@@ -56,6 +56,8 @@ fn play(options: &str) -> anyhow::Result<()> {
     });
     let text = |key: &str| options[key].as_str().map(str::to_owned);
     let longest_look: Option<Duration> = serde_json::from_value(options["longest_look"].clone())?;
+    let image_patience: Option<Duration> =
+        serde_json::from_value(options["image_patience"].clone())?;
     let run = RunOptions {
         only_namespace: text("namespace"),
         image: UNISONO.to_owned(),
@@ -63,6 +65,7 @@ fn play(options: &str) -> anyhow::Result<()> {
         cluster_domain: text("cluster_domain"),
         gang: text("gang").context("no gang")?.parse()?,
         network_policy: false,
+        image_patience: image_patience.or(Some(unisono_k8s::IMAGE_PATIENCE)),
         reading: unisono_dialect::Options::default(),
         listen: text("listen").context("no address")?.parse()?,
         lease: text("home").zip(text("identity")),
@@ -107,6 +110,8 @@ pub(crate) struct Start<'start> {
     pub(crate) faults: Faults,
     /// The longest look at a job, if not the usual.
     pub(crate) longest_look: Option<Duration>,
+    /// How long jobs wait for an image, if not the usual.
+    pub(crate) image_patience: Option<Duration>,
     /// The cluster's domain, if not the usual.
     pub(crate) cluster_domain: Option<&'start str>,
     /// Whether its log is JSON.
@@ -124,6 +129,7 @@ impl Default for Start<'_> {
             only_namespace: None,
             faults: Faults::default(),
             longest_look: None,
+            image_patience: None,
             cluster_domain: None,
             log_json: false,
         }
@@ -157,6 +163,7 @@ impl Operator {
             "namespace": start.only_namespace,
             "faults": start.faults,
             "longest_look": start.longest_look,
+            "image_patience": start.image_patience,
             "cluster_domain": start.cluster_domain,
             "log_json": start.log_json,
             "listen": format!("127.0.0.1:{}", start.port),

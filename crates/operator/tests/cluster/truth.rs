@@ -63,7 +63,8 @@ pub(crate) fn failures(cluster: &Cluster) -> anyhow::Result<()> {
             (starved_launcher, "starved-launcher-launcher ran out of memory: its limit is 48Mi"),
             (
                 no_image,
-                "no-image-launcher could not start: Container image \"unisono.test/none:1\" is not present",
+                "no-image-launcher could not start: image unisono.test/none:1 of pod no-image-launcher is not to be had: \
+                 Container image \"unisono.test/none:1\" is not present",
             ),
         ];
         for (job, _) in &jobs {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use unisono_job::{Dialect, System};
 
-use super::{Condition, ConditionView, Happening, RANKS_ELSEWHERE, failure_sentence};
+use super::{Condition, ConditionView, Happening, RANKS_ELSEWHERE, failure_sentence, holds, put};
 use crate::{Cause, End, EndReason, Plan, Stage, Status, Time, Verdict};
 
 /// Condition types.
@@ -112,10 +112,14 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
         return (job.reason("Failed"), plain);
     };
     let evicted = end.cause == Some(Cause::Evicted);
+    // No operator of theirs ever ended a job so: there are no words to keep.
+    let imageless = end.reason == EndReason::ImageUnavailable;
     let pod_reason = pod_reason(plan, end);
     match plan.told_as() {
-        Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 => (job.reason("Failed"), plain),
-        Dialect::KubeflowV1 if !evicted => {
+        Dialect::KubeflowV1alpha1 | Dialect::KubeflowV1alpha2 if !imageless => {
+            (job.reason("Failed"), plain)
+        }
+        Dialect::KubeflowV1 if !evicted && !imageless => {
             (pod_reason.map_or_else(|| job.reason("Failed"), str::to_owned), plain)
         }
         Dialect::Unisono => {
@@ -142,6 +146,7 @@ fn failure(job: &Told<'_>, plan: &Plan, status: &Status) -> (String, String) {
                 EndReason::LostTooOften => {
                     ("GangRestartsExceeded", "hosts were lost more often than is allowed")
                 }
+                EndReason::ImageUnavailable => ("ImageUnavailable", end.reason.text()),
                 EndReason::StopRequested | EndReason::Completed => {
                     ("Stopped", "somebody stopped it")
                 }
@@ -228,28 +233,6 @@ impl<'plan> Told<'plan> {
         let message = format!("{} {ending}", self.subject());
         put(status, kind, holds, self.reason(reason), message, now);
     }
-}
-
-/// Writes a condition. The same again writes nothing; the time of change moves only when it begins or ceases to hold.
-fn put(status: &mut Status, kind: &str, holds: bool, reason: String, message: String, now: Time) {
-    let old = status.conditions.iter().position(|condition| condition.kind == kind);
-    let mut changed = now;
-    if let Some(at) = old {
-        let old = &status.conditions[at];
-        if old.holds == holds && old.reason == reason {
-            return;
-        }
-        if old.holds == holds {
-            changed = old.changed;
-        }
-        status.conditions.remove(at);
-    }
-    let kind = kind.to_owned();
-    status.conditions.push(Condition { kind, holds, reason, message, updated: now, changed });
-}
-
-fn holds(status: &Status, kind: &str) -> bool {
-    status.conditions.iter().any(|condition| condition.kind == kind && condition.holds)
 }
 
 pub(super) fn happenings(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happening> {

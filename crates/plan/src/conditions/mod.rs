@@ -13,7 +13,7 @@ use unisono_job::{Dialect, System};
 use crate::{Plan, Status, Time, Why};
 
 pub use azure::AzureStatus;
-pub use kube_batch::{GroupStatus, JobCondition, JobStatus, KubeBatchStatus};
+pub use kube_batch::{GroupCondition, GroupStatus, JobCondition, JobStatus, KubeBatchStatus};
 pub use kubeflow::{JobStatusView, ReplicaView, V1alpha1Status};
 pub use openpai::{JobState, OpenPaiStatus, TaskRoleStatus, TaskStatus};
 pub use unisono::{MembersView, UnisonoStatus};
@@ -96,12 +96,50 @@ pub struct Happening {
     pub message: String,
 }
 
+/// Why not all members of a job can be placed, in the platform's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unplaced<'seen> {
+    /// Nobody has room for one.
+    NoRoom(&'seen str),
+    /// The platform refuses to make them.
+    NotMade(&'seen str),
+}
+
 /// Brings the conditions up to date with everything else in the status.
-pub(crate) fn update(plan: &Plan, prior: &Status, status: &mut Status, now: Time) {
+pub(crate) fn update(
+    plan: &Plan,
+    prior: &Status,
+    status: &mut Status,
+    unplaced: Option<Unplaced<'_>>,
+    now: Time,
+) {
     match plan.told_as().system() {
         System::Kubeflow | System::Unisono => kubeflow::update(plan, prior, status, now),
-        System::AzureMl | System::OpenPai | System::KubeBatch => {}
+        System::KubeBatch => kube_batch::update(status, unplaced, now),
+        System::AzureMl | System::OpenPai => {}
     }
+}
+
+/// Writes a condition. The same again writes nothing; the time of change moves only when it begins or ceases to hold.
+fn put(status: &mut Status, kind: &str, holds: bool, reason: String, message: String, now: Time) {
+    let old = status.conditions.iter().position(|condition| condition.kind == kind);
+    let mut changed = now;
+    if let Some(at) = old {
+        let old = &status.conditions[at];
+        if old.holds == holds && old.reason == reason {
+            return;
+        }
+        if old.holds == holds {
+            changed = old.changed;
+        }
+        status.conditions.remove(at);
+    }
+    let kind = kind.to_owned();
+    status.conditions.push(Condition { kind, holds, reason, message, updated: now, changed });
+}
+
+fn holds(status: &Status, kind: &str) -> bool {
+    status.conditions.iter().any(|condition| condition.kind == kind && condition.holds)
 }
 
 /// The status as the job's own system writes it.
@@ -182,7 +220,6 @@ fn ended_happening(plan: &Plan, prior: &Status, status: &Status) -> Vec<Happenin
     }]
 }
 
-/// What failed first, where the job failed.
 /// What failed first, as a sentence with what is likely behind it.
 pub fn first_failure(plan: &Plan, status: &Status) -> Option<String> {
     status.first_failure.as_ref().map(|failure| failure::sentence(plan, failure))

@@ -58,7 +58,8 @@ pub fn step(plan: &Plan, prior: &Status, observed: &Observed, now: Time) -> Next
     if !prior.is_terminal() && observed.odd_spread.is_some() {
         status.odd_spread.clone_from(&observed.odd_spread);
     }
-    conditions::update(plan, prior, &mut status, now);
+    let unplaced = wanted::unplaced(&status, observed, &sight);
+    conditions::update(plan, prior, &mut status, unplaced, now);
     let why = wanted::whys(plan, &status, observed, &sight, now);
     Next {
         want: wanted::want(plan, &status, &sight, now),

@@ -58,6 +58,10 @@ pub enum SeenState {
     Coming(String),
     /// It exists, and this is in its way. It may pass.
     Stuck(String),
+    /// It exists, and nobody has room for it, for this reason. That may pass.
+    NoPlace(String),
+    /// It exists, and waits for an image that cannot be had. That may pass.
+    NoImage(NoImage),
     /// It is not up, for this reason, but everything is known that others need of it. A command that shakes hands with every
     /// host before it begins may be let go already: it finds out by itself when this one is up, sooner than anybody else.
     Placed(String),
@@ -70,6 +74,21 @@ pub enum SeenState {
     },
     /// It has ended.
     Ended(Ended),
+}
+
+/// An image that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoImage {
+    /// The container that waits for it.
+    pub container: String,
+    /// The image.
+    pub image: String,
+    /// What whoever pulls it says.
+    pub said: Option<String>,
+    /// Since when it is waited for.
+    pub since: Time,
+    /// Whether it can never be had: its name is none, or nobody may pull it.
+    pub is_hopeless: bool,
 }
 
 /// How an incarnation ended.

@@ -79,7 +79,14 @@ pub(crate) const fn is_placed(state: &SeenState) -> bool {
 
 /// Whether the host is not up yet.
 pub(crate) const fn comes(state: &SeenState) -> bool {
-    matches!(state, SeenState::Coming(_) | SeenState::Stuck(_) | SeenState::Placed(_))
+    matches!(
+        state,
+        SeenState::Coming(_)
+            | SeenState::Stuck(_)
+            | SeenState::NoPlace(_)
+            | SeenState::NoImage(_)
+            | SeenState::Placed(_)
+    )
 }
 
 /// Whether the host is up.

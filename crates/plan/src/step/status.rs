@@ -121,6 +121,8 @@ pub enum EndReason {
     LostTooOften,
     /// It took too long.
     DeadlineExceeded,
+    /// An image could not be had.
+    ImageUnavailable,
     /// Somebody asked.
     StopRequested,
 }
@@ -134,7 +136,26 @@ impl EndReason {
             Self::NotRetriable => "a retry cannot cure it",
             Self::LostTooOften => "hosts were lost more often than it may start again",
             Self::DeadlineExceeded => "its deadline passed",
+            Self::ImageUnavailable => {
+                "an image could not be had: check its name and its pull secrets, then submit again"
+            }
             Self::StopRequested => "somebody stopped it",
+        }
+    }
+}
+
+impl EndReason {
+    /// Reason and message on the batch Job of a launcher that failed so; Kubernetes' own, where it has any.
+    pub const fn of_the_job(self) -> (&'static str, &'static str) {
+        match self {
+            Self::DeadlineExceeded => {
+                ("DeadlineExceeded", "Job was active longer than specified deadline")
+            }
+            Self::StopRequested => ("Stopped", "somebody stopped the job"),
+            Self::ImageUnavailable => ("ImageUnavailable", self.text()),
+            Self::RetriesExhausted | Self::NotRetriable | Self::LostTooOften | Self::Completed => {
+                ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+            }
         }
     }
 }

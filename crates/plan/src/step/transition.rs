@@ -8,7 +8,7 @@ use unisono_job::Retry;
 use super::policy::end_rules::{Outcome, outcome};
 use super::policy::retry::{Decision, after_failure, never_ends, wait_seconds};
 use super::policy::suspend::without_try;
-use super::policy::{admission, barrier, deadline, gang_restart, loss, suspend};
+use super::policy::{admission, barrier, deadline, gang_restart, image, loss, suspend};
 use super::sight::{Sight, is_up};
 use crate::{
     Cause, End, EndReason, Ended, EngineKind, Failure, Member, Observed, Plan, SeenState, Stage,
@@ -56,6 +56,7 @@ pub(super) fn next(
     noticed(plan, status, sight, now)
         .or_else(|| judged(plan, status, sight, now))
         .or_else(|| out_of_time(plan, status, now))
+        .or_else(|| without_image(plan, status, sight, now))
         .or_else(|| let_go(plan, status, sight, now))
 }
 
@@ -108,6 +109,8 @@ fn noticed(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option
             Some(
                 SeenState::Coming(_)
                 | SeenState::Stuck(_)
+                | SeenState::NoPlace(_)
+                | SeenState::NoImage(_)
                 | SeenState::Placed(_)
                 | SeenState::Up
                 | SeenState::Running { .. },
@@ -260,6 +263,14 @@ fn out_of_time(plan: &Plan, status: &Status, now: Time) -> Option<Status> {
     let due = deadline::due(&plan.job.policies, status)?;
     let failure = end(Verdict::Failed, EndReason::DeadlineExceeded, TOOK_TOO_LONG);
     (now >= due).then(|| ended(status, failure, now))
+}
+
+/// Gives up on a job that has waited for an image long enough.
+fn without_image(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option<Status> {
+    let (member, how) = image::given_up(plan, status, sight, now)?;
+    let failure = end(Verdict::Failed, EndReason::ImageUnavailable, how.code);
+    let failure = End { by: Some(member), cause: Some(how.cause), ..failure };
+    Some(ended(&with_failure(plan, status, member, &how), failure, now))
 }
 
 /// Lets commands go when every host is up; afterwards takes in members that came later.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::policy::clean_up::Remains;
 use super::policy::end_rules::{Outcome, outcome};
-use super::policy::{admission, barrier, deadline, loss, suspend, ttl};
+use super::policy::{admission, barrier, deadline, image, loss, suspend, ttl};
 use super::sight::{Sight, comes, is_alive, is_up};
 use super::transition::judged_at;
+use crate::conditions::Unplaced;
 use crate::{
     Cause, GroupCounts, Host, Member, Observed, Plan, SeenState, Stage, Status, Time, Want, Wanted,
     Why,
@@ -86,6 +87,22 @@ pub(super) fn counts(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<Gro
     counts
 }
 
+/// Why not all of a job that starts can be placed.
+pub(super) fn unplaced<'seen>(
+    status: &Status,
+    observed: &'seen Observed,
+    sight: &Sight<'seen>,
+) -> Option<Unplaced<'seen>> {
+    if status.stage != Stage::Starting {
+        return None;
+    }
+    let no_place = sight.current.values().find_map(|seen| match &seen.state {
+        SeenState::NoPlace(reason) => Some(Unplaced::NoRoom(reason)),
+        _ => None,
+    });
+    no_place.or(observed.refused.as_deref().map(Unplaced::NotMade))
+}
+
 /// When to look again even if nothing happens.
 pub(super) fn wake_at(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) -> Option<Time> {
     let policies = &plan.job.policies;
@@ -101,6 +118,7 @@ pub(super) fn wake_at(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time
                 status.not_before,
                 status.missing.values().min().map(|since| since.after(patience)),
                 judging(plan, status).map(|(_, until)| until),
+                image::next_due(plan, status, sight),
             ]
         }
         Stage::Ended(_) => vec![ttl::due(policies, status), stopping],
@@ -169,7 +187,7 @@ fn running(plan: &Plan, status: &Status, sight: &Sight<'_>) -> Vec<Why> {
     }
     if status.running_since.is_none()
         && status.ended.is_empty()
-        && let Some(why) = barrier::coming(loss::still_coming(plan, status, sight), sight)
+        && let Some(why) = barrier::coming(plan, loss::still_coming(plan, status, sight), sight)
     {
         whys.push(why);
         return whys;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use unisono_local::{LogUntagger, Piece};
-use unisono_plan::{Plan, Stage, Verdict};
+use unisono_plan::{EndReason, Plan, Stage, Verdict};
 
 use super::console::Console;
 use super::run::{hosts_named, prefix};
@@ -232,14 +232,21 @@ impl Console {
             return self.json_line(&json!({ "event": "ended", "run": report.view }));
         }
         if let (Some(failure), Some(sentence)) = (&job.status.first_failure, job.first_failure()) {
-            let lines: String =
-                failure.ended.last_lines.iter().map(|line| format!("    {line}\n")).collect();
+            let is_told = |line: &&String| sentence.contains(line.trim());
+            let lines = failure.ended.last_lines.iter().filter(|line| !is_told(line));
+            let lines: String = lines.map(|line| format!("    {line}\n")).collect();
             self.talk(&format!("{sentence}\n{lines}"));
         }
         let verdict = match job.status.end() {
             Some(end) => match end.verdict {
                 Verdict::Succeeded => "succeeded".to_owned(),
-                Verdict::Failed => format!("failed with exit code {}", end.code),
+                Verdict::Failed => {
+                    let told = format!("failed with exit code {}", end.code);
+                    match end.reason {
+                        EndReason::ImageUnavailable => format!("{told}: {}", end.reason.text()),
+                        _ => told,
+                    }
+                }
                 Verdict::Stopped => "was stopped".to_owned(),
             },
             None => "has ended".to_owned(),

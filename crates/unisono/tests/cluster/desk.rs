@@ -58,9 +58,18 @@ impl<'cluster> Desk<'cluster> {
         cluster: &'cluster Cluster,
         namespace: &'cluster str,
     ) -> anyhow::Result<Self> {
+        Self::with_flags(cluster, namespace, &[])
+    }
+
+    /// A desk with an operator that has these flags.
+    pub(crate) fn with_flags(
+        cluster: &'cluster Cluster,
+        namespace: &'cluster str,
+        flags: &[&str],
+    ) -> anyhow::Result<Self> {
         install(cluster)?;
         let mut desk = Self::without_operator(cluster, namespace)?;
-        desk.operator = Some(Operator(desk.start_operator()?));
+        desk.operator = Some(Operator(desk.start_operator(flags)?));
         Ok(desk)
     }
 
@@ -76,14 +85,15 @@ impl<'cluster> Desk<'cluster> {
         Ok(Self { cluster, namespace, home, operator: None })
     }
 
-    fn start_operator(&self) -> anyhow::Result<Child> {
+    fn start_operator(&self, flags: &[&str]) -> anyhow::Result<Child> {
         /// Operators that run at the same time answer on different ports.
         static PORT: AtomicU16 = AtomicU16::new(8300);
         let listen = format!("127.0.0.1:{}", PORT.fetch_add(1, Ordering::Relaxed));
         let log = fs::File::create(self.home.path().join("operator.log"))?;
-        let words = ["--image", UNISONO, "--gang", "none", "--listen", &listen];
+        let gang: &[&str] = if flags.contains(&"--gang") { &[] } else { &["--gang", "none"] };
+        let words = ["--image", UNISONO, "--listen", &listen];
         let mut command = self.unisono(&["operator", "run"])?;
-        command.args(words).stdout(Stdio::null()).stderr(log);
+        command.args(words).args(gang).args(flags).stdout(Stdio::null()).stderr(log);
         command.spawn().context("start the operator")
     }
 

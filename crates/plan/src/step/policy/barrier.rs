@@ -24,6 +24,7 @@ pub(crate) fn waits(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) 
         whys.push(Why::Backoff { attempt: status.attempt, until });
     }
     whys.extend(coming(
+        plan,
         plan.hosts.iter().filter(|host| !sight.state(host).is_some_and(is_placed)),
         sight,
     ));
@@ -32,25 +33,25 @@ pub(crate) fn waits(plan: &Plan, status: &Status, sight: &Sight<'_>, now: Time) 
 
 /// Why one of these hosts is not up, and how many there are beside it. One that cannot come by itself is told first.
 pub(crate) fn coming<'plan>(
+    plan: &Plan,
     hosts: impl Iterator<Item = &'plan Host>,
     sight: &Sight<'_>,
 ) -> Option<Why> {
     let hosts: Vec<&Host> = hosts.collect();
     let others = hosts.len().checked_sub(1)?;
     for host in &hosts {
-        if let Some(SeenState::Stuck(reason)) = sight.state(host) {
-            let (host, reason) = (host.name.clone(), reason.clone());
-            return Some(Why::Stuck { host, reason, others });
-        }
+        let reason = match sight.state(host) {
+            Some(SeenState::Stuck(reason) | SeenState::NoPlace(reason)) => reason.clone(),
+            Some(SeenState::NoImage(waiting)) => waiting.reason(&plan.facts),
+            _ => continue,
+        };
+        return Some(Why::Stuck { host: host.name.clone(), reason, others });
     }
     let first = hosts.first()?;
     let reason = match sight.state(first) {
-        Some(SeenState::Coming(reason) | SeenState::Stuck(reason) | SeenState::Placed(reason)) => {
-            reason.clone()
-        }
-        Some(SeenState::Up | SeenState::Running { .. } | SeenState::Ended(_)) | None => {
-            "it is being created".to_owned()
-        }
+        Some(SeenState::Coming(reason) | SeenState::Placed(reason)) => reason.clone(),
+        // What is stuck was told above.
+        _ => "it is being created".to_owned(),
     };
     Some(Why::Coming { host: first.name.clone(), reason, others })
 }

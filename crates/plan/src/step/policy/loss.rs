@@ -65,6 +65,8 @@ pub(crate) fn lost(
             SeenState::Ended(ended) => Some((host.member, ended.clone())),
             SeenState::Coming(_)
             | SeenState::Stuck(_)
+            | SeenState::NoPlace(_)
+            | SeenState::NoImage(_)
             | SeenState::Placed(_)
             | SeenState::Up
             | SeenState::Running { .. } => None,

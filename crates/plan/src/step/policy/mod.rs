@@ -6,6 +6,7 @@ pub(crate) mod clean_up;
 pub(crate) mod deadline;
 pub(crate) mod end_rules;
 pub(crate) mod gang_restart;
+pub(crate) mod image;
 pub(crate) mod loss;
 pub(crate) mod retry;
 pub mod retry_class;

@@ -1,6 +1,7 @@
 //! `unisono operator run`: runs the jobs of a cluster until SIGTERM or SIGINT.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use unisono_dialect::ProcessingUnit;
@@ -34,6 +35,9 @@ pub(crate) struct RunArgs {
     /// unisono.dev/network-policy of a job says otherwise for that job.
     #[arg(long)]
     network_policy: bool,
+    /// After how long a job fails whose image cannot be had; 0: never.
+    #[arg(long, value_name = "SECONDS", default_value_t = unisono_k8s::IMAGE_PATIENCE.as_secs())]
+    image_deadline: u64,
     /// What a unit is in MPIJob v1alpha1 objects that count `processingUnits` and do not say of what.
     #[arg(long, value_enum, value_name = "TYPE", default_value_t)]
     processing_resource_type: ProcessingResource,
@@ -93,6 +97,7 @@ pub(crate) fn run(args: &RunArgs, context: &mut Context) -> Result<Exit, Error> 
         cluster_domain: (!domain.is_empty()).then(|| domain.clone()),
         gang: args.gang.clone(),
         network_policy: args.network_policy,
+        image_patience: (args.image_deadline > 0).then(|| Duration::from_secs(args.image_deadline)),
         reading: unisono_dialect::Options {
             gpus_per_node: settings.gpus_per_node.value.get(),
             processing_unit: match args.processing_resource_type {
