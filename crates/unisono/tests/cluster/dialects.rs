@@ -1,6 +1,7 @@
 //! The same small MPI program in every dialect: it ends in the cluster as it does on this machine, with the same ranks on hosts
 //! of the same names.
 
+use std::net::IpAddr;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -40,11 +41,14 @@ pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
         .current_dir(desk.home.path().join("src"))
         .status()?;
     ensure!(made.success(), "{large}: {made}");
+    let mut openpai = None;
     for (name, text) in FILES {
-        // Both of OpenPAI's want a processor for each of three tasks, and the nodes have four: without a gang scheduler each could hold
+        // All of OpenPAI's want a processor for each of three tasks, and the nodes have four: without a gang scheduler each could hold
         // what the other waits for.
-        if name == "openpai-v2" {
-            desk.ends("openpai-v1")?;
+        if name.starts_with("openpai")
+            && let Some(before) = openpai.replace(name)
+        {
+            desk.ends(before)?;
         }
         let file = file_name(text);
         desk.file(&file, &filled(text, name, "/programs/openmpi4/hello"))?;
@@ -69,6 +73,13 @@ pub(crate) fn every_one(cluster: &Cluster) -> anyhow::Result<()> {
         ensure!(ranks(&there) == ranks(&here), "{name}\nthere: {there}\nhere: {here}");
         ensure!(variables(&there) == variables(&here), "{name}\nthere: {there}\nhere: {here}");
         ensure!(variables(&there).is_empty() != name.starts_with("openpai"), "{name}: {there}");
+        ensure!(azure(&there) == azure(&here), "{name}\nthere: {there}\nhere: {here}");
+        let promised: &[&str] = match name {
+            "azure-mpijob" | "azure-aks" => &OF_AZURE,
+            "azure-v2" => &OF_RANKS,
+            _ => &[],
+        };
+        ensure!(azure(&there) == promised, "{name}: {there}");
         table += &row(name, &desk.status(name)?["run"], &there);
         Ok(())
     };
@@ -150,6 +161,50 @@ fn run_here(desk: &Desk<'_>, file: &str, mpi: &str) -> anyhow::Result<String> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{file} here: {said}");
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What Azure's users find where their launch line runs: its variables, and the lines of its host file.
+const OF_AZURE: [&str; 10] = [
+    "AZUREML_MPI_HOSTFILE=/etc/mpi/hostfile",
+    "AZ_BATCHAI_MPI_HOST_FILE=/etc/mpi/hostfile",
+    "AZ_BATCHAI_MPI_MASTER_NODE=ADDRESS",
+    "AZ_BATCHAI_NUM_GPUS=0",
+    "AZ_BATCHAI_TASK_INDEX=0",
+    "AZ_BATCH_HOST_LIST=ADDRESS,ADDRESS",
+    "AZ_BATCH_MASTER_NODE=ADDRESS:6105",
+    "AZ_BATCH_NODE_LIST=ADDRESS;ADDRESS",
+    "hostfile HOST slots=2",
+    "hostfile HOST slots=2",
+];
+
+/// What they find in every rank.
+const OF_RANKS: [&str; 4] = [
+    "ompi 0 of 4, here 0 of 2",
+    "ompi 1 of 4, here 1 of 2",
+    "ompi 2 of 4, here 0 of 2",
+    "ompi 3 of 4, here 1 of 2",
+];
+
+/// What a command of Azure's saw of those. Addresses differ from place to place, and host files go by name here and by address there.
+fn azure(text: &str) -> Vec<String> {
+    let is_told = |line: &&str| {
+        let is_variable = line.starts_with("AZ") && line.contains('=');
+        is_variable || line.starts_with("hostfile ") || line.starts_with("ompi ")
+    };
+    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
+    let plain = |line: &str| {
+        if let ["hostfile", _, slots] = line.split(' ').collect::<Vec<_>>()[..] {
+            return format!("hostfile HOST {slots}");
+        }
+        let parts = line.split_inclusive(['=', ',', ';', ':']).map(|part| {
+            let text = part.trim_end_matches(['=', ',', ';', ':']);
+            if is_address(text) { part.replace(text, "ADDRESS") } else { part.to_owned() }
+        });
+        parts.collect()
+    };
+    let mut lines: Vec<String> = text.lines().filter(is_told).map(plain).collect();
+    lines.sort_unstable();
+    lines
 }
 
 /// OpenPAI's variables that a command saw, but for those that say where it ran: addresses, ports and folders.

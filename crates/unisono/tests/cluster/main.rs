@@ -23,10 +23,16 @@ fn main() -> ExitCode {
         .test("ksonnets_commands_run_and_remove_a_job", trouble::ksonnet)
         .test("places_and_devices_are_those_of_the_settings", places::as_set)
         .test("code_in_a_volume_is_where_every_host_starts", places::code_in_a_volume)
+        .test("a_queue_of_the_settings_is_that_of_the_pod_group", places::queued)
         .test("a_dry_run_prints_every_object_that_there_will_be", promised::kept)
         .test("what_fails_is_told_and_leaves_nothing_behind", trouble::failures)
         .test("a_bad_end_is_told_and_its_code_passed_on", failures::told)
-        .test("a_worker_without_an_image_keeps_its_job_waiting_and_is_told", failures::imageless)
+        .test("a_namespace_that_goes_takes_its_job_along_and_is_told", trouble::namespace_removed)
+        .test(
+            "a_worker_without_an_image_keeps_its_job_waiting_and_is_told",
+            failures::waits_for_image,
+        )
+        .test("a_job_without_an_image_fails_after_a_while_and_is_told", failures::imageless)
         .exclusive("a_log_goes_on_when_the_api_server_starts_again", trouble::cut)
         .exclusive("a_job_survives_a_node_that_stops_in_the_middle", failures::node_stopped)
         .exclusive("without_an_operator_submitting_says_how_to_get_one", trouble::no_operator)

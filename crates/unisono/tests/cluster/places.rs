@@ -2,9 +2,9 @@
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use unisono_testcluster::{Cluster, Image};
+use unisono_testcluster::{Cluster, Image, wait};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, PATIENCE};
 use crate::dialects::pretend_devices;
 
 /// Nodes of one label for a virtual cluster, and all three things that RDMA may need: a device, a folder of the node, locked memory.
@@ -43,6 +43,78 @@ pub(crate) fn as_set(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(spec["nodeName"] == node && spec["nodeSelector"]["lab"] == "yes", "{spec}");
     ensure!(spec["containers"][0]["resources"]["limits"]["lab.test/hca"] == "1", "{spec}");
     Ok(())
+}
+
+/// The queue that settings name for a virtual cluster is that of the job's PodGroup, where the scheduler of gangs has queues. The cluster
+/// has none of these schedulers: the PodGroup is made, and nobody places the pods.
+pub(crate) fn queued(cluster: &Cluster) -> anyhow::Result<()> {
+    for (gang, namespace, group, version) in [
+        ("volcano", "queue-of-volcano", "scheduling.volcano.sh", "v1beta1"),
+        ("kube-batch", "queue-of-kube-batch", "scheduling.incubator.k8s.io", "v1alpha1"),
+    ] {
+        let _definition = Definition::make(cluster, group, version)?;
+        let desk = Desk::with_flags(cluster, namespace, &["--gang", gang])?;
+        desk.file("unisono.toml", "virtual_clusters.vc1.queue = \"gold\"\n")?;
+        let job = json!({
+            "jobName": "waits", "image": Image::OpenMpi4.reference(), "virtualCluster": "vc1",
+            "taskRoles": [{"name": "only", "taskNumber": 2, "memoryMB": 128, "command": "true"}],
+        });
+        desk.file("job.json", &job.to_string())?;
+        desk.done(&["submit", "job.json"])?;
+        let path = format!("/apis/{group}/{version}/namespaces/{namespace}/podgroups/waits");
+        let found = wait::until(PATIENCE, "the PodGroup", || cluster.api().find(&path))?;
+        ensure!(found["spec"]["queue"] == "gold" && found["spec"]["minMember"] == 2, "{found}");
+        wait::until(PATIENCE, "both pods", || Ok((desk.names("pods")?.len() == 2).then_some(())))?;
+        desk.cluster.kubectl(&["delete", "uj", "waits", "--namespace", namespace])?;
+        wait::until(PATIENCE, "the PodGroup to be gone", || {
+            Ok(cluster.api().find(&path)?.is_none().then_some(()))
+        })?;
+    }
+    Ok(())
+}
+
+/// A definition of PodGroups, which goes with this value: an operator that looks for a scheduler of gangs by itself would take it for one.
+struct Definition<'cluster> {
+    cluster: &'cluster Cluster,
+    name: String,
+}
+
+impl<'cluster> Definition<'cluster> {
+    fn make(cluster: &'cluster Cluster, group: &str, version: &str) -> anyhow::Result<Self> {
+        let name = format!("podgroups.{group}");
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {
+                "name": name,
+                // Kubernetes' own groups want one.
+                "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+            },
+            "spec": {
+                "group": group,
+                "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+                "scope": "Namespaced",
+                "versions": [{
+                    "name": version, "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": schema},
+                }],
+            },
+        });
+        let all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        cluster.api().create(all, &definition)?;
+        let made = Self { cluster, name };
+        let words = ["wait", "--for=condition=Established", "--timeout=60s", "crd", &made.name];
+        cluster.kubectl(&words)?;
+        Ok(made)
+    }
+}
+
+impl Drop for Definition<'_> {
+    fn drop(&mut self) {
+        // One that stays behind goes with the cluster.
+        self.cluster.kubectl(&["delete", "crd", &self.name]).ok();
+    }
 }
 
 /// A job whose code lies in a folder of a volume; every host starts there.

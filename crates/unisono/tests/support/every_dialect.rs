@@ -13,12 +13,12 @@ spec:
 ";
 
 /// Every dialect with its file: four ranks, two on each of two hosts.
-pub(crate) const FILES: [(&str, &str); 15] = [
+pub(crate) const FILES: [(&str, &str); 17] = [
     ("azure-mpijob", "\
 name: NAME
 type: MpiJob
 experiment_name: dialects
-launcher: {spec: {command: mpirun -np 4 --hostfile AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
+launcher: {spec: {command: env | grep ^AZ; sed 's/^/hostfile /' $AZUREML_MPI_HOSTFILE; mpirun -np 4 --hostfile AZUREML_MPI_HOSTFILE PROGRAM, environment: 'azureml:mpi:1'}}
 worker: {spec: {environment: 'azureml:mpi:1'}}
 compute: {type: AmlCompute, target: pool, instance_count: 2}
 "),
@@ -32,9 +32,16 @@ compute: {type: AmlCompute, target: pool, instance_count: 2}
     ("azure-aks", "\
 name: NAME
 type: MpiJob
-launcher: {spec: {command: mpirun -np 4 PROGRAM, environment: 'azureml:mpi:1'}}
+launcher: {spec: {command: env | grep ^AZ; sed 's/^/hostfile /' $AZUREML_MPI_HOSTFILE; mpirun -np 4 PROGRAM, environment: 'azureml:mpi:1'}}
 worker: {num_replicas: 2, spec: {environment: 'azureml:mpi:1'}}
 compute: {type: AksCompute, target: pool}
+"),
+    ("azure-code", "\
+name: NAME
+type: MpiJob
+launcher: {spec: {command: 'mpirun -np 4 sh -c \"cksum < large | cmp - large.sum && exec ./hello\"', code: {path: src}, environment: 'azureml:mpi:1'}}
+worker: {spec: {environment: 'azureml:mpi:1'}}
+compute: {type: AmlCompute, target: pool, instance_count: 2}
 "),
     ("azure-flat", "\
 name: NAME
@@ -46,7 +53,7 @@ compute: {infrastructure: managed, target: pool}
     ("azure-v2", "\
 name: NAME
 type: command
-command: PROGRAM
+command: echo ompi $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE, here $OMPI_COMM_WORLD_LOCAL_RANK of $OMPI_COMM_WORLD_LOCAL_SIZE; PROGRAM
 environment: azureml:mpi:1
 compute: azureml:pool
 distribution: {type: mpi, process_count_per_instance: 2}
@@ -55,6 +62,9 @@ resources: {instance_count: 2}
     ("openpai-v1", r#"{"jobName": "NAME", "image": "IMAGE", "virtualCluster": "vc1", "dataDir": "/data/$PAI_USER_NAME", "taskRoles": [
   {"name": "master", "taskNumber": 1, "memoryMB": 256, "minSucceededTaskCount": 1, "command": "env | grep PAI_; mpirun -np 4 -H worker-0:2,worker-1:2 PROGRAM"},
   {"name": "worker", "taskNumber": 2, "memoryMB": 256, "command": "sleep infinity"}]}"#),
+    ("openpai-code", r#"{"jobName": "NAME", "image": "IMAGE", "virtualCluster": "vc1", "codeDir": "src", "taskRoles": [
+  {"name": "master", "taskNumber": 1, "memoryMB": 256, "minSucceededTaskCount": 1, "command": "env | grep PAI_; cksum < large | cmp - large.sum && mpirun -np 4 -H worker-0:2,worker-1:2 sh -c 'cksum < large | cmp - large.sum && exec ./hello'"},
+  {"name": "worker", "taskNumber": 2, "memoryMB": 256, "command": "cksum < large | cmp - large.sum && sleep infinity"}]}"#),
     ("openpai-v2", "\
 protocolVersion: 2
 name: NAME
