@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -34,6 +34,9 @@ pub(crate) const FAILED: u8 = 255;
 
 /// A moment without news after which the start is over, of a job with many hosts too.
 const QUIET: Duration = Duration::from_secs(3);
+
+/// How long a host that never pauses is listened to after our caller has gone.
+const LAST_LOOK: Duration = Duration::from_millis(200);
 
 /// How much standard input is read at a time.
 const STDIN_READ: usize = 16 << 10;
@@ -99,6 +102,7 @@ pub(crate) fn rsh(settings: &Settings, arguments: &[OsString]) -> Result<u8, Rsh
         channel,
         proof,
         parent,
+        orphaned: None,
         signals: Signals::collect(&PASSED_ON)?,
         told_to_end: false,
         reads_stdin: call.reads_stdin,
@@ -143,6 +147,8 @@ struct Session {
     proof: Proof,
     /// Whoever called us: `kill -9` of mpirun leaves us behind, so we must notice.
     parent: Option<OwnedFd>,
+    /// Since when it is gone.
+    orphaned: Option<Instant>,
     signals: Signals,
     /// Whether a signal that asks for an end has been passed on.
     told_to_end: bool,
@@ -197,7 +203,7 @@ impl Session {
             sys::release_code();
             self.settled = true;
         }
-        if ready.any(tokens.parent) {
+        if ready.any(tokens.parent) && self.is_abandoned(ready.any(tokens.line)) {
             self.proof.tell(Event::Abandoned { reason: "the calling process is gone".to_owned() });
             return Ok(Some(FAILED));
         }
@@ -219,6 +225,13 @@ impl Session {
             self.read_stdin()?;
         }
         Ok(None)
+    }
+
+    /// Whether the command is to end because our caller has. What the host has sent by then is read first: a caller that notices
+    /// before us that the host is lost may leave with success, and nobody else would tell.
+    fn is_abandoned(&mut self, has_more: bool) -> bool {
+        let since = self.orphaned.get_or_insert_with(Instant::now);
+        !has_more || since.elapsed() >= LAST_LOOK
     }
 
     fn wait(&self) -> Result<(Tokens, Ready), RshError> {

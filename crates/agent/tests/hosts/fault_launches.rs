@@ -33,8 +33,8 @@ fn read_line(rsh: &mut Child) {
     assert_eq!(line, b"standing");
 }
 
-/// Runs a script that starts something and waits, kills its shell once that stands, and asserts that all of it goes.
-fn begin_and_kill(job: &Job, script: &str) {
+/// A shell that runs a script which starts something and waits, once that stands.
+fn begin(job: &Job, script: &str) -> Child {
     let mut shell = Command::new("sh")
         .args(["-c", script])
         .envs(job.launcher_variables())
@@ -43,6 +43,12 @@ fn begin_and_kill(job: &Job, script: &str) {
         .spawn()
         .unwrap();
     read_line(&mut shell);
+    shell
+}
+
+/// Kills such a shell and asserts that all of it goes.
+fn begin_and_kill(job: &Job, script: &str) {
+    let mut shell = begin(job, script);
     shell.kill().unwrap();
     shell.wait().unwrap();
     assert_only_hosts_left(job);
@@ -120,6 +126,24 @@ fn a_killed_supervisor_leaves_no_orphan_and_the_host_goes_on() {
     assert_only_hosts_left(&job);
     assert!(job.has_proof(|event| matches!(event, Event::Lost { .. })), "{:?}", job.proof());
     job.assert_answers();
+    job.assert_leaves_nothing();
+}
+
+/// Open MPI 5's launcher ends with 0 when it notices that a host is lost, and may be gone before its `rsh` was given a processor.
+#[test]
+fn a_host_that_was_lost_before_the_caller_left_is_reported_lost() {
+    let job = Job::start(1);
+    let script = format!("{} rsh w0 'echo standing; sleep 600' & wait", job.program.display());
+    let mut shell = begin(&job, &script);
+    let rsh = until("one rsh", || children(shell.id()).first().copied());
+    signal(rsh, "STOP");
+    signal(supervisor(&job), "KILL");
+    until("no supervisor", || children(job.hosts[0].id()).is_empty().then_some(()));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    signal(rsh, "CONT");
+    assert_only_hosts_left(&job);
+    assert!(job.has_proof(|event| matches!(event, Event::Lost { .. })), "{:?}", job.proof());
     job.assert_leaves_nothing();
 }
 
