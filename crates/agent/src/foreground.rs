@@ -20,6 +20,8 @@ use crate::tree::{self, Outcome, Tree};
 /// How a command ended.
 pub(crate) struct Ran {
     pub(crate) outcome: Outcome,
+    /// The processes that had to be killed because they did not end with it.
+    pub(crate) killed: Vec<u32>,
     /// What it said last, where somebody listened.
     pub(crate) last_lines: Vec<String>,
 }
@@ -54,7 +56,7 @@ pub(crate) fn run(
             if tree.is_gone() {
                 tell(proof, watch.look());
                 let last_lines = echoing.map(Echoing::last_lines).unwrap_or_default();
-                return Ok(Ran { outcome, last_lines });
+                return Ok(Ran { outcome, killed: tree.killed(), last_lines });
             }
         } else if let Some(changes) = watch.advance(now) {
             tell(proof, changes);

@@ -32,6 +32,7 @@ pub mod keys;
 pub mod last_words;
 mod launch;
 mod log;
+mod losses;
 mod outlet;
 mod polling;
 mod probe;

@@ -17,9 +17,10 @@ use crate::hostfile::{By, Family, hostfile};
 use crate::keys::{KeyError, SecretKey};
 use crate::last_words::LastWords;
 use crate::log;
+use crate::losses::{self, Loss};
 use crate::polling::{PollSet, until};
 use crate::probe::{ProbeError, Probes};
-use crate::proof::{self, Event, Proof, Record};
+use crate::proof::{self, Event, Proof};
 use crate::settings::Settings;
 use crate::sys::{self, Signals};
 use crate::table::{HostTable, TableError};
@@ -163,8 +164,13 @@ fn carry_out(settings: &Settings, wish: &Wish, words: &mut LastWords) -> Result<
     let records = proof_file.map(|file| proof::read(file, proof_from).unwrap_or_default());
     let records = records.unwrap_or_default();
     *words = LastWords::of(&records, &table, &wish.name).with_lines(ran.last_lines);
-    match (ran.outcome.code(), first_loss(records)) {
-        (0, Some(loss)) => Err(loss),
+    match (ran.outcome.code(), losses::first(&records, &ran.killed)) {
+        (0, Some(Loss { host, reason, is_told })) => {
+            if !is_told {
+                Proof::new(proof_file, &host).tell(Event::Lost { reason: reason.clone() });
+            }
+            Err(ReadyError::Lost { host, reason })
+        }
         (code, _) => Ok(code),
     }
 }
@@ -304,13 +310,6 @@ fn path_from(folder: &Path) -> OsString {
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()));
     path
-}
-
-fn first_loss(records: Vec<Record>) -> Option<ReadyError> {
-    records.into_iter().find_map(|record| match record.event {
-        Event::Lost { reason } => Some(ReadyError::Lost { host: record.host, reason }),
-        _ => None,
-    })
 }
 
 /// Replaces a file so that a reader sees the old or the new one, never half of it.

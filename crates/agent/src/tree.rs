@@ -3,6 +3,7 @@
 //! The supervising process is a *child subreaper*: whatever the command's descendants do (new process groups, new sessions,
 //! double forks), those that lose their parent become children of the supervisor, so the whole tree can be found and ended.
 
+use std::collections::HashSet;
 use std::io;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -43,6 +44,7 @@ pub(crate) struct Tree {
     main: Pid,
     outcome: Option<Outcome>,
     phase: Phase,
+    killed: HashSet<Pid>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Tree {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let child = command.spawn()?;
         let main = Pid::from_child(&child);
-        Ok((Self { main, outcome: None, phase: Phase::Running }, child))
+        Ok((Self { main, outcome: None, phase: Phase::Running, killed: HashSet::new() }, child))
     }
 
     /// The command's own process.
@@ -80,6 +82,12 @@ impl Tree {
     /// Whether no process of it is left.
     pub(crate) fn is_gone(&self) -> bool {
         self.phase == Phase::Gone
+    }
+
+    /// The numbers of processes that were killed because they did not end when they were asked to.
+    pub(crate) fn killed(self) -> Vec<u32> {
+        let numbers = self.killed.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+        numbers.collect()
     }
 
     /// Whether it was told to end.
@@ -139,6 +147,7 @@ impl Tree {
                 }
                 for pid in processes::descendants(rustix::process::getpid()) {
                     processes::signal(pid, Signal::KILL);
+                    self.killed.insert(pid);
                 }
                 self.phase = Phase::Killing { again_at: now + KILL_AGAIN };
                 Some(KILL_AGAIN)

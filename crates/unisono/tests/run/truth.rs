@@ -8,7 +8,7 @@ use unisono_testbed::leaks::command_line;
 use unisono_testbed::mpi::Flavour;
 use unisono_testbed::program::Program;
 
-use crate::{SOON, User, first_line, json, text};
+use crate::{SOON, User, first_line, json, text, until};
 
 /// Processes of the machine whose command line has this in it, and that belong to this user's runs.
 fn processes(user: &User, part: &str) -> Vec<u32> {
@@ -34,6 +34,17 @@ fn host_name(pid: u32) -> String {
     text(&output.expect("enter the host").stdout).trim().to_owned()
 }
 
+/// Whether the side of the launcher was told of a rank on that host.
+fn launcher_knows_rank(user: &User, host: &str) -> bool {
+    let runs = std::fs::read_dir(user.home.path().join(".local/state/unisono/runs"));
+    let proof = |run: std::fs::DirEntry| {
+        std::fs::read_to_string(run.path().join("hosts/mpirun-host-0/proof")).ok()
+    };
+    let proof: String = runs.expect("list runs").flatten().filter_map(proof).collect();
+    let told = proof.lines().map(|line| serde_json::from_str(line).unwrap_or_default());
+    told.into_iter().any(|it: serde_json::Value| it["host"] == host && it["event"] == "rank")
+}
+
 #[test]
 fn a_lost_connection_is_a_failure_even_where_the_launcher_ends_with_0() {
     for flavour in [Flavour::OpenMpi5, Flavour::OpenMpi4] {
@@ -51,6 +62,8 @@ fn a_lost_connection_is_a_failure_even_where_the_launcher_ends_with_0() {
             .expect("run unisono");
         let lines = [first_line(&mut run), first_line(&mut run)];
         assert!(lines.iter().all(|line| line.starts_with("waiting")), "{lines:?}");
+        // A launcher that kills its connections leaves only what they told before.
+        until(|| launcher_knows_rank(&user, "mpirun-host-1"));
         // On the other host: the process that answers for the launch, which is not that host's process 1.
         let supervisor = processes(&user, "unisono-agent serve").into_iter().find(|pid| {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -60,11 +73,11 @@ fn a_lost_connection_is_a_failure_even_where_the_launcher_ends_with_0() {
         kill(supervisor.expect("a launch is answered"));
         let output = run.wait_with_output().expect("it ends");
         let told = text(&output.stderr);
+        let status = json(&user, &["status", "--output", "json"]);
         assert!(
             !output.status.success() && output.status.code() != Some(124),
-            "{flavour:?}: {told}"
+            "{flavour:?}: {told}{status}"
         );
-        let status = json(&user, &["status", "--output", "json"]);
         let (run, lost) = (&status["run"], &status["hosts"]["mpirun-host-1"]["lost"]);
         let exit = output.status.code().into();
         assert_eq!((&run["state"], &run["exit"]), (&"failed".into(), &exit), "{flavour:?}: {told}");
