@@ -17,14 +17,14 @@ use crate::slim::{Job, Pod};
 use crate::writes::parameters;
 
 /// The labels by which operators for MPIJobs have named a child's job, the one that watches know first.
-const NAMES: [&str; 3] = ["training.kubeflow.org/job-name", "mpi-job-name", "mpi_job_name"];
+const NAMES: [&str; 3] = [marks::JOB_NAME, "mpi-job-name", "mpi_job_name"];
 
 /// The label by which watches know that an operator for MPIJobs made a child.
 const OPERATOR: &str = "training.kubeflow.org/operator-name";
 
 /// The labels by which they have named a pod's role.
 const ROLES: [&str; 4] = [
-    "mpi-job-role",
+    marks::ROLE,
     "mpi_role_type",
     "training.kubeflow.org/job-role",
     "training.kubeflow.org/replica-type",

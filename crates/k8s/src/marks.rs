@@ -11,6 +11,11 @@ pub const EPOCH: &str = "unisono.dev/epoch";
 /// Label of a pod: the attempt it was made in.
 pub const ATTEMPT: &str = "unisono.dev/attempt";
 
+/// Label of every child, whichever operator for MPIJobs made it: the name of its job.
+pub const JOB_NAME: &str = "training.kubeflow.org/job-name";
+/// Label of a pod: whether it launches or hosts ranks.
+pub const ROLE: &str = "mpi-job-role";
+
 /// Annotation of a launching pod: its host table.
 pub const TABLE: &str = "unisono.dev/table";
 /// Annotation of a launching pod: a digest of its host table, so that nobody has to keep the table to compare it. Other pods of

@@ -9,6 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::marks;
 
+/// The labels that are read of pods that we made: whose they are, and which.
+const READ_LABELS: [&str; 5] =
+    [marks::JOB_UID, marks::JOB_NAME, marks::MEMBER, marks::EPOCH, marks::ROLE];
+
+/// The conditions of pods that are read. When they last changed is read, too, and the others change along with these.
+const READ_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "DisruptionTarget"];
+
 /// Says which API a slim type is a part of.
 macro_rules! resource {
     ($type:ident, $group:literal, $version:literal, $kind:literal, $plural:literal) => {
@@ -273,8 +280,21 @@ pub struct JobStatus {
 }
 
 impl Pod {
-    /// Drops what takes memory and is not read: others' annotations, and a host table, of which the digest is enough.
+    /// Drops what takes memory and is not read. Of pods that we made few labels are read; of a host table the digest is enough.
     pub fn shed(&mut self) {
+        if !self.is_adopted()
+            && let Some(labels) = &mut self.metadata.labels
+        {
+            labels.retain(|name, _| READ_LABELS.contains(&name.as_str()));
+        }
+        let status = &mut self.status;
+        status.conditions.retain(|it| READ_CONDITIONS.contains(&it.kind.as_str()));
+        status.conditions.shrink_to_fit();
+        for container in status.containers_mut() {
+            if container.state.waiting.is_none() {
+                container.image = String::new();
+            }
+        }
         if let Some(annotations) = &mut self.metadata.annotations {
             annotations.retain(|name, _| {
                 name != marks::TABLE
@@ -314,6 +334,12 @@ impl Pod {
     }
 }
 
+impl PodStatus {
+    fn containers_mut(&mut self) -> impl Iterator<Item = &mut ContainerStatus> {
+        self.init_container_statuses.iter_mut().chain(&mut self.container_statuses)
+    }
+}
+
 impl Job {
     /// A Job that this program has just made.
     pub(crate) fn made(metadata: ObjectMeta) -> Self {
@@ -332,6 +358,37 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_nobody_reads_takes_no_memory() {
+        let mut pod: Pod = serde_json::from_value(json!({
+            "metadata": {
+                "labels": {marks::MEMBER: "1.0", marks::EPOCH: "0", "app": "x"},
+                "annotations": {marks::TABLE: "long", marks::RELEASED: "7", "of/others": "x"},
+            },
+            "status": {
+                "conditions": [{"type": "Initialized"}, {"type": "Ready"}],
+                "containerStatuses": [
+                    {"name": "a", "image": "x", "state": {"running": {}}},
+                    {"name": "b", "image": "y", "state": {"waiting": {"reason": "ErrImagePull"}}},
+                ],
+            },
+        }))
+        .unwrap();
+        let mut adopted = pod.clone();
+        pod.shed();
+        assert_eq!((pod.label(marks::MEMBER), pod.label("app")), (Some("1.0"), None));
+        let annotations = Vec::from_iter(pod.metadata.annotations.iter().flat_map(|it| it.keys()));
+        assert_eq!(annotations, [marks::RELEASED]);
+        let kinds = Vec::from_iter(pod.status.conditions.iter().map(|it| it.kind.as_str()));
+        assert_eq!(kinds, ["Ready"]);
+        let images = pod.status.container_statuses.iter().map(|it| it.image.as_str());
+        assert_eq!(Vec::from_iter(images), ["", "y"], "of one that waits it may be asked");
+        // Pods of other operators are known by their labels, which differ.
+        adopted.metadata.labels.as_mut().unwrap().remove(marks::MEMBER);
+        adopted.shed();
+        assert_eq!(adopted.label("app"), Some("x"));
+    }
 
     #[test]
     fn managed_fields_are_not_even_read() {

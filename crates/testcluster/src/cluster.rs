@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 
 use crate::api::Api;
 use crate::certificates::{Authority, Identity};
@@ -67,14 +67,17 @@ impl Cluster {
             "a cluster has 1 to {} nodes",
             network::MOST_NODES
         );
+        // Making images waits for packages most of its time, and compilers have something to do meanwhile.
+        let (folder, store) = std::thread::scope(|scope| {
+            let store = scope.spawn(|| images::store(&options.images));
+            let folder = binaries::CLUSTER.build();
+            (folder, store.join().unwrap_or_else(|_| Err(anyhow!("making images panicked"))))
+        });
         let programs = Programs {
-            folder: in_cluster(&binaries::CLUSTER.build()?)?,
+            folder: in_cluster(&folder?)?,
             api_server_flags: options.api_server_flags.clone(),
         };
-        let boot = Boot {
-            store: in_cluster(&images::store(&options.images)?)?,
-            programs: programs.folder.clone(),
-        };
+        let boot = Boot { store: in_cluster(&store?)?, programs: programs.folder.clone() };
         let name = options.name.clone().unwrap_or_else(free_name);
         let (lease, walls) = Lease::start(&name)?;
         let authority = Authority::new()?;

@@ -7,8 +7,7 @@ use crate::marks;
 use crate::slim::Pod;
 use crate::writes::Selected;
 
-/// The label that tells hosts of ranks from those that launch.
-const ROLE: &str = "mpi-job-role";
+/// The role of pods that only host ranks.
 const WORKER: &str = "worker";
 
 /// Pods that have not ended.
@@ -16,7 +15,7 @@ const ALIVE: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
 /// Whether a pod can be selected: one that we made, and that only hosts ranks.
 pub(super) fn is_worker(pod: &Pod) -> bool {
-    !pod.is_adopted() && pod.label(ROLE) == Some(WORKER)
+    !pod.is_adopted() && pod.label(marks::ROLE) == Some(WORKER)
 }
 
 /// What selects these workers and no other pod of the job that is not being deleted; none where nothing does, or one request
@@ -45,8 +44,8 @@ pub(super) fn selection(workers: &[Arc<Pod>], all: &[Arc<Pod>]) -> Option<Select
         return None;
     };
     let epochs: Vec<&str> = epochs.into_iter().collect();
-    let (job, epoch, epochs) = (marks::JOB_UID, marks::EPOCH, epochs.join(","));
-    let labels = format!("{job}={owner},{ROLE}={WORKER},{epoch} in ({epochs})");
+    let (job, role, epoch) = (marks::JOB_UID, marks::ROLE, marks::EPOCH);
+    let labels = format!("{job}={owner},{role}={WORKER},{epoch} in ({})", epochs.join(","));
     Some(Selected { labels, fields })
 }
 
@@ -63,7 +62,7 @@ mod tests {
     fn worker(index: u32, epoch: &str, phase: &str) -> Arc<Pod> {
         let labels = json!({
             "unisono.dev/job-uid": "1", "unisono.dev/member": format!("1.{index}"), "unisono.dev/epoch": epoch,
-            ROLE: WORKER,
+            marks::ROLE: WORKER,
         });
         let metadata =
             json!({"name": index.to_string(), "uid": index.to_string(), "labels": labels});

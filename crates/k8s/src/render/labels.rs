@@ -37,7 +37,7 @@ impl Rendering<'_> {
             ("job-name", job.as_str()),
             ("job-type", "mpi-job"),
             ("training.kubeflow.org/operator-name", "mpi-operator"),
-            ("training.kubeflow.org/job-name", job),
+            (marks::JOB_NAME, job),
         ] {
             set(&mut labels, name, value);
         }
@@ -69,9 +69,9 @@ impl Rendering<'_> {
             ("mpi_role_type", role),
             ("group-name", "kubeflow.org"),
             ("mpi-job-name", job),
-            ("mpi-job-role", role),
+            (marks::ROLE, role),
             ("training.kubeflow.org/operator-name", operator),
-            ("training.kubeflow.org/job-name", job),
+            (marks::JOB_NAME, job),
             ("training.kubeflow.org/job-role", job_role),
             ("training.kubeflow.org/replica-type", role),
         ] {

@@ -5,6 +5,7 @@ use unisono_job::Dialect;
 
 use super::Rendering;
 use super::template::object;
+use crate::marks;
 
 impl Rendering<'_> {
     /// The Service, where the dialect has one.
@@ -18,7 +19,7 @@ impl Rendering<'_> {
             "clusterIP": "None",
             "selector": {
                 "training.kubeflow.org/operator-name": "mpi-operator",
-                "training.kubeflow.org/job-name": job,
+                marks::JOB_NAME: job,
             },
         });
         if launcher_hosts_ranks {

@@ -69,9 +69,10 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
         create_all(cluster, MANY, OWN)?;
         wait_for("Running")?;
         settle(cluster)?;
-        tell(&operator, &format!("{count} jobs of {workers} workers that run"))?;
+        tell(&operator, &format!("{count} jobs of {workers} workers that have just begun"))?;
         let mark = cluster.audit_mark()?;
         std::thread::sleep(QUIET);
+        tell(&operator, "the same, a minute later")?;
         let asked = cluster.requests_since(mark)?.of_user(USER);
         let writes = asked.count(|it| !matches!(it.verb.as_str(), "get" | "list" | "watch"));
         let reads = asked.count(|it| it.verb != "watch") - writes;

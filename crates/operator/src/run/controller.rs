@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use unisono_k8s::slim::{Job, Pod};
 use unisono_k8s::{Settings, limited};
 
+use super::fresh::Fresh;
 use super::key::Key;
 use super::memory::Memory;
 use super::queue::{DEBOUNCE, Queue};
@@ -35,16 +36,13 @@ const PAGE: u32 = 50;
 /// The longest pause after looks at a job that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// So many job objects are kept as they were read. Parsed they take some 30 KB each, so no more than a burst of jobs makes use of.
-const MOST_KNOWN: usize = 256;
-
 /// What runs all jobs.
 pub(crate) struct Controller {
     world: World,
     queue: Queue<Key>,
     memories: HashMap<Key, Memory>,
-    /// The jobs whose memories may hold objects.
-    known: HashSet<Key>,
+    /// The jobs whose memories may hold objects that were read.
+    known: Fresh<Key>,
     watches: SelectAll<BoxStream<'static, Result<Seen, watcher::Error>>>,
     working: FuturesUnordered<BoxFuture<'static, Done>>,
     worker: Arc<Worker>,
@@ -83,7 +81,7 @@ impl Controller {
             world: World::default(),
             queue: Queue::default(),
             memories: HashMap::new(),
-            known: HashSet::new(),
+            known: Fresh::default(),
             watches: watches(&client, namespace),
             working: FuturesUnordered::new(),
             worker: Arc::new(Worker::new(
@@ -107,6 +105,10 @@ impl Controller {
                 Some(seen) = self.watches.next() => self.take(seen),
                 Some(done) = self.working.next() => self.end(done),
                 () = until(due) => {}
+                () = until(self.known.next_turn()) => {
+                    let stale = self.known.stale(Instant::now());
+                    self.forget_what_was_read(stale);
+                }
             }
         }
     }
@@ -170,21 +172,19 @@ impl Controller {
             self.queue.add(&key, at);
         }
         if memory.known.is_some() {
-            self.make_room_to_know(&key);
+            let stale = self.known.note(key.clone(), Instant::now());
+            self.forget_what_was_read(stale);
         }
         self.memories.insert(key, memory);
     }
 
-    /// Forgets all objects that were read when there are too many of them; who needs one reads it again.
-    fn make_room_to_know(&mut self, key: &Key) {
-        if self.known.len() >= MOST_KNOWN {
-            for key in self.known.drain() {
-                if let Some(memory) = self.memories.get_mut(&key) {
-                    memory.known = None;
-                }
+    /// Forgets the objects of these jobs; who needs one reads it again.
+    fn forget_what_was_read(&mut self, stale: HashSet<Key>) {
+        for key in stale {
+            if let Some(memory) = self.memories.get_mut(&key) {
+                memory.known = None;
             }
         }
-        self.known.insert(key.clone());
     }
 }
 

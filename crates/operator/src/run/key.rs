@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use unisono_job::{MAX_LABEL, label_from};
+use unisono_k8s::marks;
 
 use crate::resources::{RESOURCES, Resource};
-
-/// The label of every pod and Job of any operator for MPIJobs that names its job.
-const JOB_NAME: &str = "training.kubeflow.org/job-name";
 
 /// The kind of jobs that other operators left.
 const INHERITED: &str = "MPIJob";
@@ -40,7 +38,7 @@ impl Key {
                 return Some(Self::new(resource.kind, child, &owner.name));
             }
         }
-        let name = child.labels().get(JOB_NAME)?;
+        let name = child.labels().get(marks::JOB_NAME)?;
         Some(Self::new(INHERITED, child, name))
     }
 

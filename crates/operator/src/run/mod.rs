@@ -5,6 +5,7 @@
 
 mod controller;
 mod events;
+mod fresh;
 mod gang;
 mod key;
 mod known;
