@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::marks;
 
-/// The labels that are read of pods that we made: whose they are, and which.
+/// The labels that are read of pods that we made: whose they are, and which they are.
 const READ_LABELS: [&str; 5] =
     [marks::JOB_UID, marks::JOB_NAME, marks::MEMBER, marks::EPOCH, marks::ROLE];
 
-/// The conditions of pods that are read. When they last changed is read, too, and the others change along with these.
+/// The conditions of pods that are read. The others change along with these.
 const READ_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "DisruptionTarget"];
 
 /// Says which API a slim type is a part of.
@@ -280,26 +280,31 @@ pub struct JobStatus {
 }
 
 impl Pod {
-    /// Drops what takes memory and is not read. Of pods that we made few labels are read; of a host table the digest is enough.
+    /// Drops what takes memory and is not read, once it is known whose pod it is.
     pub fn shed(&mut self) {
-        if !self.is_adopted()
-            && let Some(labels) = &mut self.metadata.labels
-        {
-            labels.retain(|name, _| READ_LABELS.contains(&name.as_str()));
+        let is_ours = !self.is_adopted();
+        let (metadata, status) = (&mut self.metadata, &mut self.status);
+        if is_ours {
+            metadata.owner_references = None;
+            retain(&mut metadata.labels, |name| READ_LABELS.contains(&name));
         }
-        let status = &mut self.status;
-        status.conditions.retain(|it| READ_CONDITIONS.contains(&it.kind.as_str()));
+        // Of several containers one counts. Of a host table the digest is enough.
+        let has_choice = status.container_statuses.len() > 1;
+        retain(&mut metadata.annotations, |name| match name {
+            marks::TABLE => false,
+            marks::DEFAULT_CONTAINER => has_choice,
+            _ => name.starts_with("unisono.dev/"),
+        });
+        // When a pod ended is told by the last of its conditions that changed.
+        let is_over = matches!(status.phase.as_str(), "Failed" | "Succeeded");
+        status.conditions.retain(|it| {
+            READ_CONDITIONS.contains(&it.kind.as_str()) && (is_over || it.says_something())
+        });
         status.conditions.shrink_to_fit();
         for container in status.containers_mut() {
             if container.state.waiting.is_none() {
                 container.image = String::new();
             }
-        }
-        if let Some(annotations) = &mut self.metadata.annotations {
-            annotations.retain(|name, _| {
-                name != marks::TABLE
-                    && (name.starts_with("unisono.dev/") || name == marks::DEFAULT_CONTAINER)
-            });
         }
     }
 
@@ -334,6 +339,19 @@ impl Pod {
     }
 }
 
+/// Keeps what is read of labels or annotations; an empty map would keep its memory.
+fn retain(map: &mut Option<BTreeMap<String, String>>, is_read: impl Fn(&str) -> bool) {
+    let read = map.take().unwrap_or_default().into_iter().filter(|(name, _)| is_read(name));
+    *map = Some(read.collect::<BTreeMap<_, _>>()).filter(|read| !read.is_empty());
+}
+
+impl Condition {
+    /// Whether it is not as it is in every pod that is well.
+    fn says_something(&self) -> bool {
+        self.status != "True" || self.kind == "DisruptionTarget"
+    }
+}
+
 impl PodStatus {
     fn containers_mut(&mut self) -> impl Iterator<Item = &mut ContainerStatus> {
         self.init_container_statuses.iter_mut().chain(&mut self.container_statuses)
@@ -359,35 +377,75 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_nobody_reads_takes_no_memory() {
-        let mut pod: Pod = serde_json::from_value(json!({
+    fn pod(phase: &str) -> Pod {
+        let json = json!({
             "metadata": {
                 "labels": {marks::MEMBER: "1.0", marks::EPOCH: "0", "app": "x"},
                 "annotations": {marks::TABLE: "long", marks::RELEASED: "7", "of/others": "x"},
+                "ownerReferences": [{"apiVersion": "x", "kind": "X", "name": "x", "uid": "1"}],
             },
             "status": {
-                "conditions": [{"type": "Initialized"}, {"type": "Ready"}],
+                "phase": phase,
+                "conditions": [
+                    {"type": "Initialized", "status": "True"},
+                    {"type": "Ready", "status": "False"},
+                    {"type": "PodScheduled", "status": "True"},
+                ],
                 "containerStatuses": [
                     {"name": "a", "image": "x", "state": {"running": {}}},
                     {"name": "b", "image": "y", "state": {"waiting": {"reason": "ErrImagePull"}}},
                 ],
             },
-        }))
-        .unwrap();
-        let mut adopted = pod.clone();
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn conditions(pod: &Pod) -> Vec<&str> {
+        pod.status.conditions.iter().map(|it| it.kind.as_str()).collect()
+    }
+
+    #[test]
+    fn what_nobody_reads_takes_no_memory() {
+        let mut pod = pod("Running");
         pod.shed();
         assert_eq!((pod.label(marks::MEMBER), pod.label("app")), (Some("1.0"), None));
-        let annotations = Vec::from_iter(pod.metadata.annotations.iter().flat_map(|it| it.keys()));
-        assert_eq!(annotations, [marks::RELEASED]);
-        let kinds = Vec::from_iter(pod.status.conditions.iter().map(|it| it.kind.as_str()));
-        assert_eq!(kinds, ["Ready"]);
+        assert_eq!(
+            (pod.annotation(marks::RELEASED), pod.annotation("of/others")),
+            (Some("7"), None)
+        );
+        assert_eq!((pod.annotation(marks::TABLE), pod.owner("X")), (None, None));
+        assert_eq!(conditions(&pod), ["Ready"]);
         let images = pod.status.container_statuses.iter().map(|it| it.image.as_str());
         assert_eq!(Vec::from_iter(images), ["", "y"], "of one that waits it may be asked");
-        // Pods of other operators are known by their labels, which differ.
-        adopted.metadata.labels.as_mut().unwrap().remove(marks::MEMBER);
-        adopted.shed();
-        assert_eq!(adopted.label("app"), Some("x"));
+    }
+
+    #[test]
+    fn which_container_counts_is_kept_where_there_are_several() {
+        let kept = |count: usize| {
+            let mut pod = pod("Running");
+            let main = (marks::DEFAULT_CONTAINER.to_owned(), "b".to_owned());
+            pod.metadata.annotations.as_mut().unwrap().extend([main]);
+            pod.status.container_statuses.truncate(count);
+            pod.shed();
+            pod.annotation(marks::DEFAULT_CONTAINER).is_some()
+        };
+        assert_eq!([kept(1), kept(2)], [false, true]);
+    }
+
+    #[test]
+    fn the_conditions_of_a_pod_that_is_over_tell_when_it_ended() {
+        let mut pod = pod("Failed");
+        pod.shed();
+        assert_eq!(conditions(&pod), ["Ready", "PodScheduled"]);
+    }
+
+    #[test]
+    fn a_pod_of_another_operator_is_known_by_its_labels_and_owners() {
+        let mut pod = pod("Running");
+        pod.metadata.labels.as_mut().unwrap().remove(marks::MEMBER);
+        pod.shed();
+        assert_eq!(pod.label("app"), Some("x"));
+        assert!(pod.owner("X").is_some());
     }
 
     #[test]

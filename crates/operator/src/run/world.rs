@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;
+use serde_json::{Map, Value, json};
 use unisono_k8s::slim::{Job, Pod};
 use unisono_k8s::{Children, JobObject, marks};
 
@@ -60,12 +62,7 @@ impl World {
                     return Vec::new();
                 };
                 shelf.take(event, |mut object| {
-                    // Who wrote its spec, and in which version, may be asked for; who wrote which field of its status, never.
-                    for entry in object.managed_fields_mut() {
-                        if entry.subresource.is_some() {
-                            entry.fields_v1 = None;
-                        }
-                    }
+                    shed(object.managed_fields_mut());
                     let text = serde_json::to_string(&object).ok()?.into();
                     let (uid, version) = (object.uid()?, object.resource_version());
                     let kept = Arc::new(Kept { uid, version, text });
@@ -73,8 +70,9 @@ impl World {
                 })
             }
             Seen::Pod(event) => self.pods.take(event, |mut pod| {
+                let key = Key::of_child(&pod)?;
                 pod.shed();
-                Some((Key::of_child(&pod)?, pod.name_any(), Arc::new(pod)))
+                Some((key, pod.name_any(), Arc::new(pod)))
             }),
             Seen::Job(event) => self
                 .jobs
@@ -112,6 +110,20 @@ impl Kept {
     }
 }
 
+/// Drops what takes memory and is not read of who wrote what. Who wrote which part of its spec, and in which version, may be asked for;
+/// who wrote what is in those parts, or its status, never.
+fn shed(managers: &mut [ManagedFieldsEntry]) {
+    for entry in managers {
+        let fields = entry.fields_v1.take().filter(|_| entry.subresource.is_none());
+        let spec = fields.as_ref().and_then(|fields| fields.0.get("f:spec")?.as_object());
+        entry.fields_v1 = spec.map(|spec| {
+            let parts: Map<String, Value> =
+                spec.keys().map(|part| (part.clone(), json!({}))).collect();
+            FieldsV1(json!({"f:spec": parts}))
+        });
+    }
+}
+
 /// Whether a child is this job's and not that of an earlier job of the same name: its mark says so or, where another
 /// operator made it, its owner.
 fn belongs(child: &impl ResourceExt, uid: &str, jobs: &[Arc<Job>]) -> bool {
@@ -126,8 +138,6 @@ fn belongs(child: &impl ResourceExt, uid: &str, jobs: &[Arc<Job>]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn seen_object(uid: &str) -> Seen {
@@ -183,7 +193,7 @@ mod tests {
                 "name": "a", "namespace": "lab", "uid": "1",
                 "managedFields": [
                     {"apiVersion": "kubeflow.org/v2beta1", "subresource": "status", "fieldsV1": {"f:status": {}}},
-                    {"apiVersion": "kubeflow.org/v1", "fieldsV1": {"f:spec": {"f:mpiReplicaSpecs": {}}}},
+                    {"apiVersion": "kubeflow.org/v1", "fieldsV1": {"f:spec": {"f:mpiReplicaSpecs": {"f:Worker": {}}}}},
                 ],
             },
             "spec": {"mpiReplicaSpecs": {}},
@@ -196,6 +206,7 @@ mod tests {
         assert_eq!(written, Some(unisono_job::Dialect::KubeflowV1));
         let managed = &object.as_json()["metadata"]["managedFields"];
         assert_eq!(managed[0].get("fieldsV1"), None, "{managed}");
+        assert_eq!(managed[1]["fieldsV1"], json!({"f:spec": {"f:mpiReplicaSpecs": {}}}));
     }
 
     #[test]
