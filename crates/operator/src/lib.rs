@@ -3,15 +3,14 @@
 //! [`manifests`] is pure: settings enter, objects leave. [`install()`] gives them to a cluster. [`run()`] is the operator
 //! itself.
 
+mod allocator;
 mod install;
 mod log;
 pub mod manifests;
 mod resources;
 mod run;
 
+pub use allocator::Allocator;
 pub use install::{InstallError, Step, install};
 pub use log::log;
-/// The allocator for programs that are operators. What watches tell is read and thrown away all the time; the C library's own takes a
-/// third of an operator's processor time for that, this one half as much.
-pub use mimalloc::MiMalloc as Allocator;
 pub use run::{Gang, LONGEST_LOOK, LeaseLost, RunError, RunOptions, UnknownGang, run};

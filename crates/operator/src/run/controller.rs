@@ -25,6 +25,7 @@ use super::serve::Health;
 use super::work::Worker;
 use super::world::{Seen, Snapshot, World};
 use super::{RunError, RunOptions};
+use crate::allocator::give_back;
 use crate::resources::{RESOURCES, Resource};
 
 /// The pods and Jobs of MPI jobs, whichever operator made them. Nothing else is ever read.
@@ -108,6 +109,7 @@ impl Controller {
                 () = until(self.known.next_turn()) => {
                     let stale = self.known.stale(Instant::now());
                     self.forget_what_was_read(stale);
+                    give_back();
                 }
             }
         }
