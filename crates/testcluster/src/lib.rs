@@ -28,7 +28,7 @@ mod suite;
 
 pub use api::Api;
 pub use cluster::{Cluster, Options, cgroups_on_machine};
-pub use extras::{FAKE_NODE_TAINT, SCHEDULER as COSCHEDULER, fake_node_name};
+pub use extras::{FAKE_NODE_TAINT, PodGroups, SCHEDULER as COSCHEDULER, fake_node_name};
 pub use images::{Image, UNISONO, operator_archive, unisono_archive};
 pub use node::Node;
 pub use suite::Suite;

@@ -40,15 +40,13 @@ pub(crate) fn of_others(cluster: &Cluster) -> anyhow::Result<()> {
             ("kube-batch", "scheduling.incubator.k8s.io", "v1alpha1"),
         ] {
             let groups = Groups { story, group, version };
-            groups.define()?;
+            let _definition = cluster.define_pod_groups(group, version)?;
             let operator = story.operator(&Start { gang, ..Start::default() })?;
             groups.run_past_an_obstacle(&job("v2beta1", gang, HELLO))?;
             groups.follows_its_workers(gang)?;
             story.merge(gang, &json!({"spec": {"runPolicy": {"suspend": true}}}))?;
             story.until(gang, "without a gang", |_| groups.are_gone(gang))?;
             operator.terminate()?;
-            // An operator that looks for a gang scheduler by itself would find this one.
-            cluster.kubectl(&["delete", "crd", &groups.definition()])?;
         }
         Ok(())
     })
@@ -62,10 +60,6 @@ struct Groups<'story> {
 }
 
 impl Groups<'_> {
-    fn definition(&self) -> String {
-        format!("podgroups.{}", self.group)
-    }
-
     /// Where they are.
     fn path(&self) -> String {
         self.story.path(&format!("/apis/{}/{}", self.group, self.version), "podgroups")
@@ -148,34 +142,5 @@ impl Groups<'_> {
         let workers = json!({"mpiReplicaSpecs": {"Worker": {"replicas": 1}}});
         story.merge(name, &json!({"spec": workers}))?;
         story.until(name, "two pods large", |_| is(2)).map(|_| ())
-    }
-
-    fn define(&self) -> anyhow::Result<()> {
-        let name = self.definition();
-        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let version = json!({
-            "name": self.version, "served": true, "storage": true,
-            "schema": {"openAPIV3Schema": schema},
-        });
-        let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {
-                "name": name,
-                // Kubernetes' own groups want one.
-                "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
-            },
-            "spec": {
-                "group": self.group,
-                "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
-                "scope": "Namespaced",
-                "versions": [version],
-            },
-        });
-        let cluster = self.story.cluster;
-        cluster.api().create(definitions, &definition)?;
-        let waited = ["wait", "--for=condition=Established", "--timeout=60s", "crd", &name];
-        cluster.kubectl(&waited).map(|_| ())
     }
 }

@@ -7,6 +7,7 @@ mod coredns;
 mod coscheduling;
 mod kueue;
 mod kwok;
+mod pod_groups;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use crate::part::{self, Part};
 
 pub use coscheduling::SCHEDULER;
 pub use kwok::{FAKE_NODE_TAINT, fake_node_name};
+pub use pod_groups::PodGroups;
 
 impl Cluster {
     /// Starts one more program of the cache as a part of the cluster.

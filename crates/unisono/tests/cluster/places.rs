@@ -52,7 +52,7 @@ pub(crate) fn queued(cluster: &Cluster) -> anyhow::Result<()> {
         ("volcano", "queue-of-volcano", "scheduling.volcano.sh", "v1beta1"),
         ("kube-batch", "queue-of-kube-batch", "scheduling.incubator.k8s.io", "v1alpha1"),
     ] {
-        let _definition = Definition::make(cluster, group, version)?;
+        let _definition = cluster.define_pod_groups(group, version)?;
         let desk = Desk::with_flags(cluster, namespace, &["--gang", gang])?;
         desk.file("unisono.toml", "virtual_clusters.vc1.queue = \"gold\"\n")?;
         let job = json!({
@@ -71,50 +71,6 @@ pub(crate) fn queued(cluster: &Cluster) -> anyhow::Result<()> {
         })?;
     }
     Ok(())
-}
-
-/// A definition of PodGroups, which goes with this value: an operator that looks for a scheduler of gangs by itself would take it for one.
-struct Definition<'cluster> {
-    cluster: &'cluster Cluster,
-    name: String,
-}
-
-impl<'cluster> Definition<'cluster> {
-    fn make(cluster: &'cluster Cluster, group: &str, version: &str) -> anyhow::Result<Self> {
-        let name = format!("podgroups.{group}");
-        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {
-                "name": name,
-                // Kubernetes' own groups want one.
-                "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
-            },
-            "spec": {
-                "group": group,
-                "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
-                "scope": "Namespaced",
-                "versions": [{
-                    "name": version, "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": schema},
-                }],
-            },
-        });
-        let all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        cluster.api().create(all, &definition)?;
-        let made = Self { cluster, name };
-        let words = ["wait", "--for=condition=Established", "--timeout=60s", "crd", &made.name];
-        cluster.kubectl(&words)?;
-        Ok(made)
-    }
-}
-
-impl Drop for Definition<'_> {
-    fn drop(&mut self) {
-        // One that stays behind goes with the cluster.
-        self.cluster.kubectl(&["delete", "crd", &self.name]).ok();
-    }
 }
 
 /// A job whose code lies in a folder of a volume; every host starts there.
