@@ -1,4 +1,4 @@
-//! Fake nodes by kwok: their pods are scheduled, become Running and end, and nothing runs. For tests
+//! Fake nodes by kwok: their pods are scheduled, become Running and are deleted, and nothing runs. For tests
 //! of scale.
 
 use anyhow::Context;
@@ -9,6 +9,9 @@ use crate::cluster::Cluster;
 
 /// What a pod must tolerate to be scheduled to a fake node, so that no real pod ends up there.
 pub const FAKE_NODE_TAINT: &str = "kwok.x-k8s.io/node";
+
+/// How their pods live.
+const STAGES: &str = include_str!("../../scripts/kwok.yaml");
 
 /// The name of the fake node with this number, counted from 1.
 pub fn fake_node_name(number: u32) -> String {
@@ -43,11 +46,13 @@ impl Cluster {
 
     fn start_kwok(&self) -> anyhow::Result<()> {
         let kubeconfig = self.write_kubeconfig("kwok")?;
+        let stages = self.write_file("kwok.yaml", STAGES)?;
         self.start_part(
             "kwok",
             &binaries::KWOK.build()?.join("kwok"),
             &[
                 format!("--kubeconfig={kubeconfig}"),
+                format!("--config={stages}"),
                 format!("--manage-nodes-with-annotation-selector={FAKE_NODE_TAINT}=fake"),
                 "--cidr=10.128.0.1/10".to_owned(),
                 "--node-ip=10.128.0.1".to_owned(),

@@ -34,15 +34,20 @@ pub(crate) fn counted(cluster: &Cluster) -> anyhow::Result<()> {
 pub(crate) fn fake_nodes(cluster: &Cluster) -> anyhow::Result<()> {
     const PODS: usize = 100;
     cluster.add_fake_nodes(4, 50)?;
-    for number in 0..PODS {
-        let pod = json!({
-            "metadata": { "name": format!("fake-{number}"), "labels": { "app": "fake" } },
-            "spec": {
-                "nodeSelector": { "type": "kwok" },
-                "tolerations": [{ "key": FAKE_NODE_TAINT, "operator": "Exists" }],
-                "containers": [{ "name": "main", "image": "none" }],
-            },
-        });
+    let spec = json!({
+        "nodeSelector": { "type": "kwok" },
+        "tolerations": [{ "key": FAKE_NODE_TAINT, "operator": "Exists" }],
+        "restartPolicy": "Never",
+        "containers": [{ "name": "main", "image": "none" }],
+    });
+    // Its pod comes first, and runs on until all others run, too.
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let template = json!({ "metadata": { "labels": { "app": "fake" } }, "spec": spec });
+    let job = json!({ "metadata": { "name": "fake" }, "spec": { "template": template } });
+    cluster.api().create(jobs, &job)?;
+    for number in 1..PODS {
+        let metadata = json!({ "name": format!("fake-{number}"), "labels": { "app": "fake" } });
+        let pod = json!({ "metadata": metadata, "spec": spec });
         cluster.api().create("/api/v1/namespaces/default/pods", &pod)?;
     }
     let path = "/api/v1/namespaces/default/pods?labelSelector=app%3Dfake";
@@ -52,6 +57,7 @@ pub(crate) fn fake_nodes(cluster: &Cluster) -> anyhow::Result<()> {
         let running = pods.iter().filter(|pod| pod["status"]["phase"] == "Running").count();
         Ok((running == PODS).then_some(()))
     })?;
+    cluster.api().delete(&format!("{jobs}/fake?propagationPolicy=Background"))?;
     cluster.api().delete(path)?;
     Ok(())
 }
