@@ -45,8 +45,11 @@ pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 /// Who manages launcher Jobs: their `spec.managedBy`.
 pub const MANAGER: &str = "unisono.dev/operator";
 
+/// Label of a job object that waits in a queue of Kueue's.
+pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
 /// Labels of a job object that all its children carry, so that a queue knows whose they are.
-pub const QUEUE_LABELS: [&str; 2] = ["kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"];
+pub const QUEUE_LABELS: [&str; 2] = [QUEUE, "kueue.x-k8s.io/priority-class"];
 
 /// The field manager of every write.
 pub const FIELD_MANAGER: &str = "unisono";

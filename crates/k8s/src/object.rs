@@ -124,6 +124,11 @@ impl JobObject {
         self.object.pointer("/metadata/deletionTimestamp").is_some_and(|it| !it.is_null())
     }
 
+    /// Whether a queue of Kueue's lets it run. No job that Kueue manages runs without the label.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.object.pointer("/metadata/labels").is_some_and(|it| it.get(marks::QUEUE).is_some())
+    }
+
     /// Whether somebody asks to stop the job.
     pub fn asks_to_stop(&self) -> bool {
         let annotations = self.object.pointer("/metadata/annotations");

@@ -55,11 +55,12 @@ impl Resource {
         }
     }
 
-    /// The version that owner references name: always the same one, whatever version an object was written in, because
-    /// queues know jobs by it.
-    pub const fn for_owners(self) -> Self {
-        match self.group.as_bytes() {
-            b"kubeflow.org" => kubeflow("v2beta1"),
+    /// The version that owner references name, whatever version an object was written in: the one that discovery prefers, by which
+    /// the garbage collector knows owners. It looks every object up, and its owner, that names another. Queues know jobs by v2beta1.
+    pub const fn for_owners(self, is_queued: bool) -> Self {
+        match (self.group.as_bytes(), is_queued) {
+            (b"kubeflow.org", true) => kubeflow("v2beta1"),
+            (b"kubeflow.org", false) => kubeflow("v1"),
             _ => self,
         }
     }

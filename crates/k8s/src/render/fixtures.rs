@@ -4,6 +4,7 @@ use unisono_dialect::{Options, read};
 use unisono_plan::{Plan, lay_out};
 
 use super::Owner;
+use crate::marks;
 use crate::settings::Settings;
 use crate::target::Resource;
 
@@ -34,7 +35,9 @@ pub(crate) fn settings() -> Settings {
 }
 
 pub(crate) fn owner(plan: &Plan) -> Owner {
-    let resource = Resource::of(plan.job.dialect).unwrap_or(Resource::UNISONO).for_owners();
+    let is_queued = plan.job.labels.contains_key(marks::QUEUE);
+    let resource = Resource::of(plan.job.dialect).unwrap_or(Resource::UNISONO);
+    let resource = resource.for_owners(is_queued);
     Owner {
         api_version: resource.api_version(),
         kind: resource.kind.to_owned(),

@@ -58,7 +58,7 @@ pub struct Owner {
 impl Owner {
     /// The owner that a job object of that resource is.
     pub fn of(object: &JobObject, resource: Resource) -> Self {
-        let resource = resource.for_owners();
+        let resource = resource.for_owners(object.is_queued());
         Self {
             api_version: resource.api_version(),
             kind: resource.kind.to_owned(),
