@@ -22,8 +22,12 @@ use super::serve::Health;
 use super::world::{Kept, Snapshot};
 use super::{events, refusal};
 
-/// A change of mere counts waits this long for the next one, so that many pods that come up one by one cost few writes.
-const COALESCE: Duration = Duration::from_secs(1);
+/// A change of mere counts waits this long for the next one. Most jobs run by then: what is written of them is that they were created,
+/// and that they run.
+const COALESCE: Duration = Duration::from_secs(3);
+
+/// What a job cannot wait away by itself is told sooner, together with what else is in its way.
+const COALESCE_TROUBLE: Duration = Duration::from_secs(1);
 
 /// Pods that go are told this often: nobody acts on how many are left.
 const COALESCE_AT_THE_END: Duration = Duration::from_secs(10);
@@ -153,7 +157,9 @@ impl Worker {
             return self.adopt(engine.object(), memory).await.map(Some);
         }
         let unchanged = next.status == prior && engine.has_told(&next.why);
-        if let Some(later) = memory.written.map(|written| written + patience(&next.status))
+        let is_in_trouble = !warnings(&told, &next.why).is_empty();
+        let patience = patience(&next.status, is_in_trouble);
+        if let Some(later) = memory.written.map(|written| written + patience)
             && !unchanged
             && only_counts_differ(&prior, &next.status)
             && Instant::now() < later
@@ -299,11 +305,12 @@ impl LookError {
     }
 }
 
-/// How long mere counts may wait to be written. That the last pod is gone is news to whoever waits for room.
-fn patience(status: &Status) -> Duration {
+/// How long mere counts and reasons may wait to be written. That the last pod is gone is news to whoever waits for room.
+fn patience(status: &Status, is_in_trouble: bool) -> Duration {
     match (status.is_at_rest(), status.groups.iter().any(|group| group.existing > 0)) {
         (true, true) => COALESCE_AT_THE_END,
         (true, false) => Duration::ZERO,
+        (false, _) if is_in_trouble => COALESCE_TROUBLE,
         (false, _) => COALESCE,
     }
 }

@@ -50,8 +50,14 @@ fn a_restart_policy_in_a_template_is_told_in_the_word_of_each_version() {
 fn how_many_pods_are_left_may_wait_and_that_none_is_left_may_not() {
     let with = |existing| {
         let groups = vec![GroupCounts { existing, ..GroupCounts::default() }];
-        patience(&Status { stage: Stage::Suspended, groups, ..Status::default() })
+        patience(&Status { stage: Stage::Suspended, groups, ..Status::default() }, false)
     };
     assert!(with(3) > COALESCE);
     assert_eq!(with(0), Duration::ZERO);
+}
+
+#[test]
+fn what_is_in_the_way_is_told_sooner_than_how_many_pods_are_up() {
+    let status = Status { stage: Stage::Starting, ..Status::default() };
+    assert!(patience(&status, true) < patience(&status, false));
 }
