@@ -9,73 +9,68 @@ use serde_json::{Value, json};
 use unisono_testcluster::{Cluster, FAKE_NODE_TAINT, audit, usage, wait};
 
 use crate::inside::{all_have, inside, jobs};
-use crate::kubelet::end_launchers;
+use crate::kubelet::{Begun, end_launchers};
 use crate::operator::{Operator, USER};
 use crate::reference::{self, Reference};
 use crate::support::jobs_path;
 use crate::{AT_ONCE, Cost, PATIENCE, Size};
 
-/// A kind of jobs: the version they are written in, and whether their launchers end only when somebody says so.
+/// The version of jobs that have the fewest objects: no Service, no keys for ssh, no batch Job.
+pub(crate) const V1: &str = "v1";
+
+/// The version of jobs that the reference runs, too.
+const V2BETA1: &str = "v2beta1";
+
+/// An operator that runs.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
-    version: &'static str,
-    launchers_wait: bool,
+struct Running {
+    /// Who asks, as the audit log says it.
+    user: &'static str,
+    pid: u32,
+    /// When its launchers' commands have begun.
+    begun: Begun,
 }
-
-impl Kind {
-    pub(crate) const fn version(self) -> &'static str {
-        self.version
-    }
-}
-
-/// Jobs of v1, whose launcher is a bare pod: kwok would end the pod of a Job at once.
-pub(crate) const OWN: Kind = Kind { version: "v1", launchers_wait: true };
-
-/// Jobs of v2beta1. Their launchers are pods of Jobs, which kwok ends as soon as they run.
-const V2BETA1: Kind = Kind { version: "v2beta1", launchers_wait: false };
 
 pub(crate) fn own(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
-    own_of(cluster, size, OWN)
+    own_of(cluster, size, V1)
 }
 
-/// The jobs that the reference runs, too.
 pub(crate) fn own_v2beta1(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     own_of(cluster, size, V2BETA1)
 }
 
-fn own_of(cluster: &Cluster, size: Size, kind: Kind) -> anyhow::Result<Cost> {
+fn own_of(cluster: &Cluster, size: Size, version: &str) -> anyhow::Result<Cost> {
     let operator = Operator::start(cluster)?;
     operator.says("working")?;
-    let cost = cost(cluster, size, kind, USER, operator.pid()).with_context(|| operator.log())?;
+    let running = Running { user: USER, pid: operator.pid(), begun: Begun::WhenLetGo };
+    let cost = cost(cluster, size, version, running).with_context(|| operator.log())?;
     operator.terminate()?;
-    clear(cluster, kind.version)?;
+    clear(cluster, version)?;
     Ok(cost)
 }
 
 pub(crate) fn reference(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     let operator = Reference::start(cluster)?;
-    let cost = cost(cluster, size, V2BETA1, reference::USER, operator.pid());
-    let cost = cost.with_context(|| operator.log())?;
+    let running = Running { user: reference::USER, pid: operator.pid(), begun: Begun::AtOnce };
+    let cost = cost(cluster, size, V2BETA1, running).with_context(|| operator.log())?;
     drop(operator);
-    clear(cluster, V2BETA1.version)?;
+    clear(cluster, V2BETA1)?;
     Ok(cost)
 }
 
-fn cost(cluster: &Cluster, size: Size, kind: Kind, user: &str, pid: u32) -> anyhow::Result<Cost> {
+fn cost(cluster: &Cluster, size: Size, version: &str, operator: Running) -> anyhow::Result<Cost> {
+    let Running { user, pid, begun: commands } = operator;
     let (mark, revision) = (cluster.audit_mark()?, cluster.etcd_revision()?);
     // Its start and its first lists are no job's.
     let before = usage::of_process(pid)?.processor;
     let begun = Instant::now();
     std::thread::scope(|scope| -> anyhow::Result<()> {
-        let ends = kind
-            .launchers_wait
-            .then(|| scope.spawn(|| inside(cluster, |client| end_launchers(client, size.jobs))));
-        create_all(cluster, size, kind)?;
-        if let Some(ends) = ends {
-            ends.join().map_err(|_| anyhow!("the launchers' thread panicked"))??;
-        }
+        let end = |client| end_launchers(client, size.jobs, commands);
+        let ends = scope.spawn(move || inside(cluster, end));
+        create_all(cluster, size, version)?;
+        ends.join().map_err(|_| anyhow!("the launchers' thread panicked"))??;
         inside(cluster, async |client| {
-            all_have(jobs(&client, kind.version), size.jobs, "Succeeded").await
+            all_have(jobs(&client, version), size.jobs, "Succeeded").await
         })
     })?;
     let seconds = begun.elapsed().as_secs_f64();
@@ -109,11 +104,11 @@ pub(crate) fn workers_are_gone(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 /// Creates all jobs, some at once.
-pub(crate) fn create_all(cluster: &Cluster, size: Size, kind: Kind) -> anyhow::Result<()> {
+pub(crate) fn create_all(cluster: &Cluster, size: Size, version: &str) -> anyhow::Result<()> {
     inside(cluster, async |client| {
-        let (all, parameters) = (jobs(&client, kind.version), PostParams::default());
+        let (all, parameters) = (jobs(&client, version), PostParams::default());
         let create = async |number| -> anyhow::Result<()> {
-            let object = serde_json::from_value(job(kind.version, number, size.workers))?;
+            let object = serde_json::from_value(job(version, number, size.workers))?;
             all.create(&parameters, &object).await?;
             Ok(())
         };

@@ -1,4 +1,4 @@
-//! Ends the launchers of fake nodes: as soon as a launcher's command was let go, it has ended well.
+//! Ends the launchers of fake nodes: as soon as a launcher's command has begun, it has ended well.
 
 use std::collections::HashSet;
 
@@ -14,18 +14,31 @@ use serde_json::{Value, json};
 /// What an operator writes when it lets a command go.
 pub(crate) const RELEASED: &str = "unisono.dev/released";
 
+/// When a launcher's command begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Begun {
+    /// With its pod. Whether there are workers nobody asks, which flatters such an operator.
+    AtOnce,
+    /// When its operator lets it go.
+    WhenLetGo,
+}
+
 /// Ends so many launchers, each once, as they come, many at once.
-pub(crate) async fn end_launchers(client: Client, jobs: u32) -> anyhow::Result<()> {
+pub(crate) async fn end_launchers(client: Client, jobs: u32, begun: Begun) -> anyhow::Result<()> {
+    let has_begun = |pod: &Pod| match begun {
+        Begun::AtOnce => runs(pod),
+        Begun::WhenLetGo => runs(pod) && pod.annotations().contains_key(RELEASED),
+    };
     let pods: Api<Pod> = Api::default_namespaced(client);
-    let launchers = watcher::Config::default().labels("mpi-job-role=launcher");
+    let launchers = watcher::Config::default().labels("bench-role=launcher");
     let mut seen = std::pin::pin!(watcher(pods.clone(), launchers).applied_objects());
-    let mut begun = HashSet::new();
+    let mut known = HashSet::new();
     let mut ending = FuturesUnordered::new();
-    while begun.len() < usize::try_from(jobs)? {
+    while known.len() < usize::try_from(jobs)? {
         tokio::select! {
             pod = seen.next() => {
                 let pod = pod.context("the watch has ended")??;
-                if is_let_go(&pod) && begun.insert(pod.name_any()) {
+                if has_begun(&pod) && known.insert(pod.name_any()) {
                     ending.push(end(&pods, pod));
                 }
             }
@@ -35,9 +48,8 @@ pub(crate) async fn end_launchers(client: Client, jobs: u32) -> anyhow::Result<(
     ending.try_collect().await
 }
 
-fn is_let_go(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|it| it.phase.as_deref());
-    pod.annotations().contains_key(RELEASED) && phase == Some("Running")
+fn runs(pod: &Pod) -> bool {
+    pod.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Running")
 }
 
 async fn end(pods: &Api<Pod>, pod: Pod) -> anyhow::Result<()> {

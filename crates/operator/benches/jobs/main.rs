@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use measure::print;
-use unisono_testcluster::{Cluster, Options};
+use unisono_testcluster::{Cluster, Options, wait};
 
 /// As the program has it: this one plays the operator.
 #[global_allocator]
@@ -42,6 +42,9 @@ const AT_ONCE: usize = 16;
 
 /// How long one size may take.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How many leases 20 fake nodes, a real one and the cluster's own programs renew in a second, at most.
+const MOST_LEASES: u64 = 40;
 
 /// So many jobs of so many workers.
 #[derive(Clone, Copy)]
@@ -121,6 +124,7 @@ fn table(cluster: &Cluster, size: &str, arms: &[Arm], repeats: usize) -> anyhow:
     arms::own(cluster, size).context("warm up")?;
     for _ in 0..repeats {
         for (arm, costs) in arms.iter().zip(&mut costs) {
+            settle(cluster)?;
             costs.push((arm.take)(cluster, size).context(arm.name)?);
         }
     }
@@ -129,6 +133,16 @@ fn table(cluster: &Cluster, size: &str, arms: &[Arm], repeats: usize) -> anyhow:
         print(&line(size, arm.name, costs, null));
     }
     Ok(())
+}
+
+/// Waits until the cluster has done with what an earlier run left: only leases are renewed.
+fn settle(cluster: &Cluster) -> anyhow::Result<()> {
+    let look = Duration::from_secs(1);
+    wait::until(PATIENCE, "the cluster to be quiet", || {
+        let before = cluster.etcd_revision()?;
+        std::thread::sleep(look);
+        Ok((cluster.etcd_revision()? < before + MOST_LEASES).then_some(()))
+    })
 }
 
 fn line(size: Size, arm: &str, costs: &[Cost], null: f64) -> String {

@@ -6,9 +6,9 @@ use anyhow::Context;
 use serde_json::json;
 use unisono_testcluster::{Cluster, usage, wait};
 
-use crate::arms::{OWN, clear, create_all};
+use crate::arms::{V1, clear, create_all};
 use crate::inside::{all_have, inside, jobs};
-use crate::kubelet::end_launchers;
+use crate::kubelet::{Begun, end_launchers};
 use crate::measure::print;
 use crate::operator::{Operator, USER};
 use crate::support::jobs_path;
@@ -66,7 +66,7 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
         inside(cluster, async move |client| all_have(jobs(&client, "v1"), count, condition).await)
     };
     std::thread::scope(|scope| -> anyhow::Result<()> {
-        create_all(cluster, MANY, OWN)?;
+        create_all(cluster, MANY, V1)?;
         wait_for("Running")?;
         settle(cluster)?;
         tell(&operator, &format!("{count} jobs of {workers} workers that have just begun"))?;
@@ -76,7 +76,8 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
         let asked = cluster.requests_since(mark)?.of_user(USER);
         let writes = asked.count(|it| !matches!(it.verb.as_str(), "get" | "list" | "watch"));
         let reads = asked.count(|it| it.verb != "watch") - writes;
-        let ends = scope.spawn(|| inside(cluster, |client| end_launchers(client, count)));
+        let end = |client| end_launchers(client, count, Begun::WhenLetGo);
+        let ends = scope.spawn(move || inside(cluster, end));
         wait_for("Succeeded")?;
         ends.join().map_err(|_| anyhow::anyhow!("the launchers' thread panicked"))??;
         settle(cluster)?;

@@ -1,5 +1,5 @@
 //! The null operator: a client that sends the least that jobs need, and decides nothing. It is the ceiling. It has two arms: with the
-//! bare pods that a user writes, and with pods as Unisono makes them, which cost every part of a cluster more.
+//! bare pods that a user writes and that go with their job, and with pods as Unisono makes them, which cost every part of a cluster more.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use unisono_k8s::{JobObject, Owner, Rendering, Resource, Settings, slim};
 use unisono_plan::lay_out;
 use unisono_testcluster::{Cluster, usage};
 
-use crate::arms::{OWN, clear, job, last_pod, template, workers_are_gone};
+use crate::arms::{V1, clear, job, last_pod, template, workers_are_gone};
 use crate::inside::{inside, jobs};
-use crate::kubelet::{RELEASED, end_launchers};
+use crate::kubelet::{Begun, RELEASED, end_launchers};
 use crate::{AT_ONCE, Cost, Size};
 
 /// What stands for a job's name and uid in its pods before there is a job.
@@ -34,7 +34,7 @@ fn requests(size: Size) -> u64 {
 
 /// With pods as they stand in the file.
 pub(crate) fn with_bare_pods(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
-    let pod = |name: String, role: &str| json!({"metadata": metadata(JOB, &name, role), "spec": template(role)["spec"]});
+    let pod = |name: String, role: &str| json!({"metadata": owned(JOB, UID, &name, role), "spec": template(role)["spec"]});
     let workers = (0..size.workers).map(|at| pod(format!("{JOB}-worker-{at}"), "worker"));
     let pods = std::iter::once(pod(format!("{JOB}-launcher"), "launcher")).chain(workers);
     run(cluster, size, &pods.collect::<Vec<Value>>())
@@ -42,7 +42,7 @@ pub(crate) fn with_bare_pods(cluster: &Cluster, size: Size) -> anyhow::Result<Co
 
 /// With pods as Unisono makes them.
 pub(crate) fn with_same_pods(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
-    let mut object = job(OWN.version(), 0, size.workers);
+    let mut object = job(V1, 0, size.workers);
     let known = json!({"name": JOB, "namespace": "default", "uid": UID});
     object["metadata"] = known;
     let object = JobObject::new(object)?;
@@ -69,7 +69,8 @@ fn run(cluster: &Cluster, size: Size, pods: &[Value]) -> anyhow::Result<Cost> {
     let (mark, revision) = (cluster.audit_mark()?, cluster.etcd_revision()?);
     let begun = Instant::now();
     let processor = std::thread::scope(|scope| -> anyhow::Result<Duration> {
-        let ends = scope.spawn(|| inside(cluster, |client| end_launchers(client, size.jobs)));
+        let end = |client| end_launchers(client, size.jobs, Begun::WhenLetGo);
+        let ends = scope.spawn(move || inside(cluster, end));
         let processor = inside(cluster, async |client| {
             all(client, size, &pods).await?;
             usage::of_this_thread()
@@ -85,7 +86,7 @@ fn run(cluster: &Cluster, size: Size, pods: &[Value]) -> anyhow::Result<Cost> {
         let own = format!("/api/v1/namespaces/default/{kind}?labelSelector=bench%3Dnull");
         cluster.api().delete(&own)?;
     }
-    clear(cluster, OWN.version())?;
+    clear(cluster, V1)?;
     Ok(Cost { pods, seconds, requests: requests(size), revisions, processor, peak: None })
 }
 
@@ -135,25 +136,32 @@ async fn all(client: Client, size: Size, of_job: &str) -> anyhow::Result<()> {
 }
 
 fn metadata(job: &str, name: &str, role: &str) -> Value {
-    let labels = json!({"bench": "null", "job": job, "bench-role": role, "mpi-job-role": role});
+    let labels = json!({"bench": "null", "job": job, "bench-role": role});
     json!({"name": name, "labels": labels})
+}
+
+/// Metadata of what goes with its job.
+fn owned(job: &str, uid: &str, name: &str, role: &str) -> Value {
+    let mut metadata = metadata(job, name, role);
+    metadata["ownerReferences"] = json!([{"apiVersion": format!("kubeflow.org/{V1}"), "kind": "MPIJob", "name": job, "uid": uid, "controller": true}]);
+    metadata
 }
 
 /// A job, its objects and its pods.
 async fn begin(client: Client, number: u32, workers: u32, pods: &str) -> anyhow::Result<()> {
     let parameters = PostParams::default();
-    let object: DynamicObject = serde_json::from_value(job(OWN.version(), number, workers))?;
+    let object: DynamicObject = serde_json::from_value(job(V1, number, workers))?;
     let name = object.name_any();
-    let object = jobs(&client, OWN.version()).create(&parameters, &object).await?;
+    let uid = jobs(&client, V1).create(&parameters, &object).await?.uid().context("no uid")?;
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    let map: ConfigMap =
-        serde_json::from_value(json!({"metadata": metadata(&name, &name, "job")}))?;
+    let metadata = owned(&name, &uid, &name, "job");
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": metadata}))?;
     maps.create(&parameters, &map).await?;
     let services: Api<Service> = Api::default_namespaced(client.clone());
-    let service = json!({"metadata": metadata(&name, &name, "job"), "spec": {"clusterIP": "None"}});
+    let service = json!({"metadata": metadata, "spec": {"clusterIP": "None"}});
     services.create(&parameters, &serde_json::from_value(service)?).await?;
 
-    let pods = pods.replace(JOB, &name).replace(UID, &object.uid().context("no uid")?);
+    let pods = pods.replace(JOB, &name).replace(UID, &uid);
     let all: Vec<Pod> = serde_json::from_str(&pods)?;
     let pods: Api<Pod> = Api::default_namespaced(client);
     let made = stream::iter(&all).map(|pod| pods.create(&parameters, pod));
@@ -171,7 +179,7 @@ async fn let_go(pods: Api<Pod>, job: String) -> anyhow::Result<u32> {
 
 /// Three status writes, three events, and one delete of all workers; one job has ended by that.
 async fn end(client: Client, name: String) -> anyhow::Result<u32> {
-    let all = jobs(&client, OWN.version());
+    let all = jobs(&client, V1);
     for written in 0..3 {
         let patch = json!({"status": {"replicaStatuses": {"Launcher": {"active": written}}}});
         all.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
