@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::{Child, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use unisono_testcluster::{Cluster, wait};
@@ -37,6 +37,8 @@ impl Reference {
         cluster.api().delete(&leases)?;
         let log = File::create(folder.path().join("log"))?;
         let mut command = cluster.command(program().context("REF_OPERATOR_BIN is not set")?)?;
+        // It would be preferred to the flag.
+        command.env_remove("KUBECONFIG");
         command.args([
             "--kube-api-qps=1000",
             "--kube-api-burst=1000",
@@ -46,10 +48,14 @@ impl Reference {
             "--monitoring-port=0",
         ]);
         command.arg(format!("--lock-namespace={NAMESPACE}"));
-        command.arg(format!("--kubeconfig={}", kubeconfig.display()));
+        command.arg(format!("--kubeConfig={}", kubeconfig.display()));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?;
-        let reference = Self { child, folder };
+        let mut reference = Self { child, folder };
+        let child = &mut reference.child;
         wait::until(PATIENCE, "the reference to have its lease", || {
+            if let Some(status) = child.try_wait()? {
+                bail!("the reference ended with {status}");
+            }
             let list = cluster.api().get(&leases)?;
             let leases = list["items"].as_array().context("no list")?;
             Ok(leases.iter().any(|it| it["spec"]["holderIdentity"].is_string()).then_some(()))
