@@ -51,7 +51,11 @@ fn own_of(cluster: &Cluster, size: Size, version: &str) -> anyhow::Result<Cost> 
 
 pub(crate) fn reference(cluster: &Cluster, size: Size) -> anyhow::Result<Cost> {
     let operator = Reference::start(cluster)?;
-    let running = Running { user: reference::USER, pid: operator.pid(), begun: Begun::AtOnce };
+    let running = Running {
+        user: reference::USER,
+        pid: operator.pid(),
+        begun: Begun::WithWorkers(size.workers),
+    };
     let cost = cost(cluster, size, V2BETA1, running).with_context(|| operator.log())?;
     drop(operator);
     clear(cluster, V2BETA1)?;

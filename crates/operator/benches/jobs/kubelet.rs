@@ -1,6 +1,6 @@
 //! Ends the launchers of fake nodes: as soon as a launcher's command has begun, it has ended well.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Context;
 use futures::stream::FuturesUnordered;
@@ -14,38 +14,77 @@ use serde_json::{Value, json};
 /// What an operator writes when it lets a command go.
 pub(crate) const RELEASED: &str = "unisono.dev/released";
 
+/// The label that names a pod's job, whoever made it.
+pub(crate) const JOB_NAME: &str = "training.kubeflow.org/job-name";
+
 /// When a launcher's command begins.
 #[derive(Clone, Copy)]
 pub(crate) enum Begun {
-    /// With its pod. Whether there are workers nobody asks, which flatters such an operator.
-    AtOnce,
+    /// As soon as so many workers run, too: `mpirun` would try until then.
+    WithWorkers(u32),
     /// When its operator lets it go.
     WhenLetGo,
 }
 
 /// Ends so many launchers, each once, as they come, many at once.
 pub(crate) async fn end_launchers(client: Client, jobs: u32, begun: Begun) -> anyhow::Result<()> {
-    let has_begun = |pod: &Pod| match begun {
-        Begun::AtOnce => runs(pod),
-        Begun::WhenLetGo => runs(pod) && pod.annotations().contains_key(RELEASED),
-    };
     let pods: Api<Pod> = Api::default_namespaced(client);
-    let launchers = watcher::Config::default().labels("bench-role=launcher");
-    let mut seen = std::pin::pin!(watcher(pods.clone(), launchers).applied_objects());
-    let mut known = HashSet::new();
+    let roles = match begun {
+        Begun::WithWorkers(_) => "bench-role",
+        Begun::WhenLetGo => "bench-role=launcher",
+    };
+    let config = watcher::Config::default().labels(roles);
+    let mut seen = std::pin::pin!(watcher(pods.clone(), config).applied_objects());
+    let (mut hosts, mut ended) = (Hosts::default(), 0);
     let mut ending = FuturesUnordered::new();
-    while known.len() < usize::try_from(jobs)? {
+    while ended < jobs {
         tokio::select! {
             pod = seen.next() => {
                 let pod = pod.context("the watch has ended")??;
-                if has_begun(&pod) && known.insert(pod.name_any()) {
-                    ending.push(end(&pods, pod));
+                if let Some(launcher) = hosts.whose_command_begins(pod, begun) {
+                    ended += 1;
+                    ending.push(end(&pods, launcher));
                 }
             }
             Some(ended) = ending.next() => ended?,
         }
     }
     ending.try_collect().await
+}
+
+/// The pods of jobs that run and whose commands have not begun.
+#[derive(Default)]
+struct Hosts {
+    launchers: HashMap<String, Pod>,
+    workers: HashMap<String, HashSet<String>>,
+    begun: HashSet<String>,
+}
+
+impl Hosts {
+    /// The launcher whose command begins now that this pod was seen.
+    fn whose_command_begins(&mut self, pod: Pod, begun: Begun) -> Option<Pod> {
+        let job = pod.labels().get(JOB_NAME)?.clone();
+        if !runs(&pod) || self.begun.contains(&job) {
+            return None;
+        }
+        if pod.labels().get("bench-role")? == "worker" {
+            self.workers.entry(job.clone()).or_default().insert(pod.name_any());
+        } else {
+            self.launchers.insert(job.clone(), pod);
+        }
+        let is_ready = match begun {
+            Begun::WithWorkers(count) => {
+                self.workers.get(&job).map_or(0, HashSet::len) >= usize::try_from(count).ok()?
+            }
+            Begun::WhenLetGo => self.launchers.get(&job)?.annotations().contains_key(RELEASED),
+        };
+        if !is_ready {
+            return None;
+        }
+        let launcher = self.launchers.remove(&job)?;
+        self.begun.insert(job);
+        Some(launcher)
+    }
 }
 
 fn runs(pod: &Pod) -> bool {

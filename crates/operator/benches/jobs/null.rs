@@ -19,7 +19,7 @@ use unisono_testcluster::{Cluster, usage};
 
 use crate::arms::{V1, clear, job, last_pod, template, workers_are_gone};
 use crate::inside::{inside, jobs};
-use crate::kubelet::{Begun, RELEASED, end_launchers};
+use crate::kubelet::{Begun, JOB_NAME, RELEASED, end_launchers};
 use crate::{AT_ONCE, Cost, Size};
 
 /// What stands for a job's name and uid in its pods before there is a job.
@@ -116,7 +116,7 @@ async fn all(client: Client, size: Size, of_job: &str) -> anyhow::Result<()> {
             Some(acted) = acts.next() => ended += acted?,
             pod = seen.next() => {
                 let pod = pod.context("the watch has ended")??;
-                let name = pod.labels().get("job").context("no job")?.clone();
+                let name = pod.labels().get(JOB_NAME).context("no job")?.clone();
                 let life = lives.entry(name.clone()).or_default();
                 let phase = pod.status.phase.clone();
                 let is_new = phases.insert(pod.name_any(), phase.clone()).as_ref() != Some(&phase);
@@ -136,7 +136,7 @@ async fn all(client: Client, size: Size, of_job: &str) -> anyhow::Result<()> {
 }
 
 fn metadata(job: &str, name: &str, role: &str) -> Value {
-    let labels = json!({"bench": "null", "job": job, "bench-role": role});
+    let labels = json!({"bench": "null", JOB_NAME: job, "bench-role": role});
     json!({"name": name, "labels": labels})
 }
 
@@ -192,7 +192,7 @@ async fn end(client: Client, name: String) -> anyhow::Result<u32> {
         });
         events.create(&PostParams::default(), &serde_json::from_value(event)?).await?;
     }
-    let own = ListParams::default().labels(&format!("job={name},bench-role=worker"));
+    let own = ListParams::default().labels(&format!("{JOB_NAME}={name},bench-role=worker"));
     let pods: Api<Pod> = Api::default_namespaced(client);
     pods.delete_collection(&DeleteParams::default(), &own).await?;
     Ok(1)

@@ -24,7 +24,7 @@ use super::{events, refusal};
 
 /// A change of mere counts waits this long for the next one. Most jobs run by then: what is written of them is that they were created,
 /// and that they run.
-const COALESCE: Duration = Duration::from_secs(3);
+const COALESCE: Duration = Duration::from_secs(5);
 
 /// What a job cannot wait away by itself is told sooner, together with what else is in its way.
 const COALESCE_TROUBLE: Duration = Duration::from_secs(1);
