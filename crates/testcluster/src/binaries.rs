@@ -60,6 +60,20 @@ pub(crate) const KWOK: Module =
 impl Module {
     /// The folder with the programs, built now if they never were.
     pub(crate) fn build(&self) -> anyhow::Result<PathBuf> {
+        cache::folder(self.name, &self.key()?, |draft| self.build_all(draft))
+    }
+
+    /// What compiles all packages of the programs, as `go build` does, and links nothing; none when they were built.
+    pub(crate) fn compilation(&self) -> anyhow::Result<Option<Command>> {
+        if cache::has(self.name, &self.key()?)? {
+            return Ok(None);
+        }
+        let mut go = self.go(&["list", "-export", "-deps", "-mod=readonly", "-trimpath"]);
+        go.args(self.packages());
+        Ok(Some(go))
+    }
+
+    fn key(&self) -> anyhow::Result<Key> {
         let source = self.source();
         let mut key = Key::new()
             .with(self.stamp)
@@ -71,7 +85,11 @@ impl Module {
                 key = key.with_file(&source.join(own).join("main.go"))?;
             }
         }
-        cache::folder(self.name, &key, |draft| self.build_all(draft))
+        Ok(key)
+    }
+
+    fn packages(&self) -> impl Iterator<Item = &str> {
+        self.programs.iter().map(|(_, package)| *package)
     }
 
     /// The folder in which the module cache keeps the source of one of this module's dependencies.
@@ -96,7 +114,7 @@ impl Module {
             // With a slash at its end it is a folder; a lone program would be written to its name.
             .arg("-o")
             .arg(folder.join(""))
-            .args(self.programs.iter().map(|(_, package)| package))
+            .args(self.packages())
             .stderr(Stdio::piped())
             .spawn()
             .context("run go")?;

@@ -48,7 +48,7 @@ pub(crate) fn folder(
     make: impl FnOnce(&Path) -> anyhow::Result<()>,
 ) -> anyhow::Result<PathBuf> {
     let root = cluster_root()?;
-    let place = root.join(format!("{name}-{}", key.short()));
+    let place = place(&root, name, key);
     if place.exists() {
         note_use(&place)?;
         return Ok(place);
@@ -70,6 +70,15 @@ pub(crate) fn folder(
     note_use(&place)?;
     remove_unused(&root, SystemTime::now())?;
     Ok(place)
+}
+
+/// Whether that folder is there.
+pub(crate) fn has(name: &str, key: &Key) -> anyhow::Result<bool> {
+    Ok(place(&cluster_root()?, name, key).exists())
+}
+
+fn place(root: &Path, name: &str, key: &Key) -> PathBuf {
+    root.join(format!("{name}-{}", key.short()))
 }
 
 /// Other checkouts make the same folders or others, so what is used is known by when it was asked for last.

@@ -11,6 +11,7 @@ pub mod prerequisites;
 pub mod usage;
 pub mod wait;
 
+mod ahead;
 mod api;
 mod binaries;
 mod certificates;

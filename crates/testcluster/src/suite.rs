@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use crate::ahead::Ahead;
 use crate::cluster::{Cluster, Options};
 use crate::prerequisites;
 
@@ -41,7 +42,10 @@ struct Shared {
 
 enum State {
     NotStarted,
-    Running(Arc<Cluster>),
+    Running {
+        cluster: Arc<Cluster>,
+        _ahead: Ahead,
+    },
     /// Starting once more would only take as long to fail again.
     Failed(String),
 }
@@ -148,12 +152,14 @@ impl Shared {
         let mut state = self.cluster.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::NotStarted = *state {
             *state = match Cluster::start(&self.options) {
-                Ok(cluster) => State::Running(Arc::new(cluster)),
+                Ok(cluster) => {
+                    State::Running { cluster: Arc::new(cluster), _ahead: Ahead::begin() }
+                }
                 Err(fault) => State::Failed(format!("{fault:?}")),
             };
         }
         match &*state {
-            State::Running(cluster) => Ok(Arc::clone(cluster)),
+            State::Running { cluster, .. } => Ok(Arc::clone(cluster)),
             State::Failed(why) => Err(anyhow!("the shared cluster did not start: {why}")),
             State::NotStarted => Err(anyhow!("the shared cluster has ended")),
         }
