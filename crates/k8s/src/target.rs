@@ -56,7 +56,7 @@ impl Resource {
     }
 
     /// The version that owner references name, whatever version an object was written in: the one that discovery prefers, by which
-    /// the garbage collector knows owners. It looks every object up, and its owner, that names another. Queues know jobs by v2beta1.
+    /// the garbage collector knows owners; it looks up each object that names another one, and its owner. Queues know jobs by v2beta1.
     pub const fn for_owners(self, is_queued: bool) -> Self {
         match (self.group.as_bytes(), is_queued) {
             (b"kubeflow.org", true) => kubeflow("v2beta1"),
