@@ -1,10 +1,11 @@
 //! Plans for tests, made from job files by the readers.
 
+use serde_json::json;
 use unisono_dialect::{Options, read};
 use unisono_plan::{Plan, lay_out};
 
 use super::Owner;
-use crate::marks;
+use crate::object::JobObject;
 use crate::settings::Settings;
 use crate::target::Resource;
 
@@ -35,13 +36,12 @@ pub(crate) fn settings() -> Settings {
 }
 
 pub(crate) fn owner(plan: &Plan) -> Owner {
-    let is_queued = plan.job.labels.contains_key(marks::QUEUE);
-    let resource = Resource::of(plan.job.dialect).unwrap_or(Resource::UNISONO);
-    let resource = resource.for_owners(is_queued);
-    Owner {
-        api_version: resource.api_version(),
-        kind: resource.kind.to_owned(),
-        name: plan.job.name.to_string(),
-        uid: "11111111-2222-3333-4444-555555555555".to_owned(),
-    }
+    let metadata = json!({
+        "name": plan.job.name.to_string(),
+        "namespace": plan.namespace(),
+        "uid": "11111111-2222-3333-4444-555555555555",
+        "labels": plan.job.labels,
+    });
+    let object = JobObject::new(json!({"metadata": metadata})).unwrap();
+    Owner::of(&object, Resource::of(plan.job.dialect).unwrap_or(Resource::UNISONO))
 }

@@ -10,12 +10,7 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-
-/// What an operator writes when it lets a command go.
-pub(crate) const RELEASED: &str = "unisono.dev/released";
-
-/// The label that names a pod's job, whoever made it.
-pub(crate) const JOB_NAME: &str = "training.kubeflow.org/job-name";
+use unisono_k8s::marks::{JOB_NAME, RELEASED};
 
 /// When a launcher's command begins.
 #[derive(Clone, Copy)]
@@ -35,14 +30,13 @@ pub(crate) async fn end_launchers(client: Client, jobs: u32, begun: Begun) -> an
     };
     let config = watcher::Config::default().labels(roles);
     let mut seen = std::pin::pin!(watcher(pods.clone(), config).applied_objects());
-    let (mut hosts, mut ended) = (Hosts::default(), 0);
+    let mut hosts = Hosts::default();
     let mut ending = FuturesUnordered::new();
-    while ended < jobs {
+    while hosts.begun.len() < usize::try_from(jobs)? {
         tokio::select! {
             pod = seen.next() => {
                 let pod = pod.context("the watch has ended")??;
                 if let Some(launcher) = hosts.whose_command_begins(pod, begun) {
-                    ended += 1;
                     ending.push(end(&pods, launcher));
                 }
             }

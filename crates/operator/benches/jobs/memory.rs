@@ -63,7 +63,7 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
     let operator = Operator::start(cluster)?;
     operator.says("working")?;
     let wait_for = |condition: &'static str| {
-        inside(cluster, async move |client| all_have(jobs(&client, "v1"), count, condition).await)
+        inside(cluster, async move |client| all_have(jobs(&client, V1), count, condition).await)
     };
     std::thread::scope(|scope| -> anyhow::Result<()> {
         create_all(cluster, MANY, V1)?;
@@ -87,7 +87,7 @@ fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
     })
     .with_context(|| operator.log())?;
     operator.terminate()?;
-    clear(cluster, "v1")
+    clear(cluster, V1)
 }
 
 /// Waits until a job that cannot be read was refused: everything before it has been seen then.

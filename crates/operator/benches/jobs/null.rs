@@ -13,13 +13,14 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
+use unisono_k8s::marks::{JOB_NAME, RELEASED};
 use unisono_k8s::{JobObject, Owner, Rendering, Resource, Settings, slim};
 use unisono_plan::lay_out;
 use unisono_testcluster::{Cluster, usage};
 
 use crate::arms::{V1, clear, job, last_pod, template, workers_are_gone};
 use crate::inside::{inside, jobs};
-use crate::kubelet::{Begun, JOB_NAME, RELEASED, end_launchers};
+use crate::kubelet::{Begun, end_launchers};
 use crate::{AT_ONCE, Cost, Size};
 
 /// What stands for a job's name and uid in its pods before there is a job.

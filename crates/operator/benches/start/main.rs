@@ -23,6 +23,7 @@ use measure::print;
 use operator::Operator;
 use serde_json::{Value, json};
 use support::jobs_path;
+use unisono_k8s::marks::RELEASED;
 use unisono_testcluster::{Cluster, Image, Options, wait};
 
 /// How often each arm runs, in turns.
@@ -140,8 +141,7 @@ fn job(cluster: &Cluster) -> anyhow::Result<[f64; 7]> {
         let placed = |pod: &&Value| pod["status"]["podIP"].is_string();
         watch.note(0, workers.len() == 2 && launchers.len() == 1);
         watch.note(1, workers.len() == 2 && workers.iter().all(placed));
-        let told =
-            |pod: &&Value| pod["metadata"]["annotations"]["unisono.dev/released"].is_string();
+        let told = |pod: &&Value| pod["metadata"]["annotations"][RELEASED].is_string();
         watch.note(2, launchers.iter().any(told));
         watch.note(5, launchers.iter().any(|pod| pod["status"]["phase"] == "Succeeded"));
         let job = cluster.api().get(&format!("{}/real", jobs_path("v2beta1")))?;

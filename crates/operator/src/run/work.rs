@@ -157,8 +157,8 @@ impl Worker {
             return self.adopt(engine.object(), memory).await.map(Some);
         }
         let unchanged = next.status == prior && engine.has_told(&next.why);
-        let is_in_trouble = !warnings(&told, &next.why).is_empty();
-        let patience = patience(&next.status, is_in_trouble);
+        let troubles = warnings(&told, &next.why);
+        let patience = patience(&next.status, !troubles.is_empty());
         if let Some(later) = memory.written.map(|written| written + patience)
             && !unchanged
             && only_counts_differ(&prior, &next.status)
@@ -188,7 +188,7 @@ impl Worker {
         memory.expect(&engine, old_version, &old_pods, unchanged);
         let status = &ticked.next.status;
         let mut news = news(plan, &prior, status, notes);
-        news.extend(warnings(&told, &ticked.next.why));
+        news.extend(troubles);
         self.tell(engine.object(), resource, &news, now).await;
         self.count(plan, &prior, status, memory);
         Ok(ticked.next.wake_at.map(|at| Instant::now() + at.since(SystemClock.now())))
